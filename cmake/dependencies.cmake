@@ -1,0 +1,28 @@
+# Everything tutti stands on, found once. No download: scripts/setup installs what is missing.
+find_package(Threads REQUIRED)
+set(MPI_CXX_SKIP_MPICXX TRUE)             # the retired C++ bindings would be linked otherwise
+set(MPI_DETERMINE_LIBRARY_VERSION TRUE)   # tests and scripts choose mpirun's flags by it
+find_package(MPI 3.0 REQUIRED COMPONENTS CXX)
+if(MPI_CXX_LIBRARY_VERSION_STRING MATCHES "Open MPI")
+  set(TUTTI_MPI_FLAVOUR openmpi)
+elseif(MPI_CXX_LIBRARY_VERSION_STRING MATCHES "MPICH")
+  set(TUTTI_MPI_FLAVOUR mpich)
+else()
+  set(TUTTI_MPI_FLAVOUR other)
+endif()
+
+find_package(fmt 9 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=1.0)
+if(TUTTI_PARTS STREQUAL "all")
+  find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+  find_package(CLI11 2.1 REQUIRED)
+  find_package(nlohmann_json 3.11 REQUIRED)
+  find_package(ZLIB REQUIRED)
+endif()
+if(TUTTI_DEVELOPER)
+  find_package(Catch2 3 QUIET)
+  if(NOT Catch2_FOUND)
+    find_package(Catch2 2 REQUIRED)
+  endif()
+endif()

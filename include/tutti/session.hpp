@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tutti/communicator.hpp"
+#include "tutti/export.hpp"
+
+namespace tutti {
+
+/// What a session found when it started.
+struct SessionInfo {
+  std::string mpi_library;       ///< first line of MPI_Get_library_version
+  std::string thread_level;      ///< provided: "single", "funneled", "serialized", "multiple"
+  bool initialized_mpi = false;  ///< by this session (which then also finalizes it)
+  bool background_progress =
+      false;  ///< asynchronous work advances on a thread; otherwise inside tutti's calls only
+  std::string progress_reason;  ///< why, or why not
+};
+
+/// tutti in this process. Takes MPI as it finds it; initializes it (MPI_THREAD_MULTIPLE if the library gives
+/// it) if nobody has, and then finalizes it in the destructor. One at a time per process.
+///
+/// Reads the TUTTI_* variables once, here. Throws InvalidArgument if one is wrong on any rank (on every
+/// rank), or if the launcher started another number of processes than MPI knows of.
+class TUTTI_API Session {
+ public:
+  Session(int* argc, char*** argv);
+
+  Session() : Session(nullptr, nullptr) {}
+
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  /// All ranks of the job (a duplicate of MPI_COMM_WORLD: tutti's messages never meet yours).
+  Communicator& world();
+  const SessionInfo& info() const;
+
+  /// Ends the whole job at once with this exit status: for errors that other ranks cannot know of.
+  [[noreturn]] void abort(int status);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tutti

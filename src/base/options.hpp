@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "tutti/types.hpp"
+
+namespace tutti::base {
+
+/// The value of an environment variable, if it is set. The only place in tutti that reads the environment.
+std::optional<std::string> environment(const char* name);
+
+/// What the launcher says of this process before MPI is initialized.
+struct LaunchHint {
+  std::string launcher;  ///< "Open MPI", "MPICH or Intel MPI (PMI)", "Slurm"; empty if started without one
+  std::optional<Rank> rank;  ///< in the whole job
+  std::optional<Rank> size;
+};
+
+/// Reads the variables of Open MPI 4 and 5, of PMI (MPICH, Intel MPI) and of Slurm, in this order.
+LaunchHint launch_hint();
+
+/// Throws InvalidArgument if the launcher started another number of processes than MPI says there are: the
+/// usual sign of an mpirun that belongs to another MPI library (each process would train alone as "rank 0 of
+/// 1").
+void require_same_size(const LaunchHint& hint, Rank mpi_size, std::string_view mpi_library);
+
+/// How the core runs. Every field has a variable TUTTI_<NAME>; read once, at the start of a session,
+/// immutable after.
+struct CoreOptions {
+  // what results may depend on
+  bool any_order = false;  ///< TUTTI_ORDER=any|canonical: sums may be added in any order (ring, double tree)
+  std::string algorithm;   ///< TUTTI_ALGORITHM: name of the allreduce algorithm; empty: chosen
+  // speed only
+  std::uint64_t segment_bytes =
+      4 << 20;                           ///< TUTTI_SEGMENT_BYTES: a message is cut into segments of this size
+  std::uint32_t segments_in_flight = 2;  ///< TUTTI_SEGMENTS_IN_FLIGHT
+  Seconds timeout{0};                    ///< TUTTI_TIMEOUT, in seconds; 0: none
+  std::string log_level = "warning";     ///< TUTTI_LOG: error|warning|info|debug
+
+  /// Reads the environment. Throws InvalidArgument that names the variable, its value and what is allowed.
+  static CoreOptions from_environment();
+};
+
+/// "64", "64k", "4M", "1GiB", "1g" (powers of 1024) to bytes. Throws InvalidArgument naming `what`.
+std::uint64_t parse_bytes(std::string_view text, std::string_view what);
+
+}  // namespace tutti::base

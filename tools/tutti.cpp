@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <exception>
+
+#include "base/options.hpp"
+#include "tools/command.hpp"
+#include "tutti/error.hpp"
+#include "tutti/version.hpp"
+
+namespace tutti::tools {
+namespace {
+
+constexpr std::array table{
+    Command{"train", "Train a model with data-parallel SGD on every rank that mpirun starts", attach_train},
+    Command{"info", "Show what this build has and what this machine has", attach_info},
+    Command{"verify", "Prove every collective algorithm for every rank count", attach_verify},
+    Command{"explain", "Show the schedule of an algorithm, step by step or as a drawing", attach_explain},
+};
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return table;
+}
+
+}  // namespace tutti::tools
+
+int main(int argc, char* argv[]) {
+  using tutti::tools::commands;
+  CLI::App app("tutti: decentralized data-parallel SGD over MPI", "tutti");
+  app.set_version_flag("--version", fmt::format("tutti {}", tutti::version));
+  app.require_subcommand(1);
+  app.footer("Launch training with mpirun: mpirun -n 4 tutti train");
+  std::function<int()> run;
+  for (const auto& command : commands()) {
+    CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
+    const std::function<int()> action = command.attach(*sub);
+    sub->callback([&run, action] { run = action; });
+  }
+  // Before MPI is up only the launcher knows the rank; a usage error is printed once, by rank 0, and ends
+  // every rank.
+  const bool speaks = tutti::base::launch_hint().rank.value_or(0) == 0;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (speaks) return app.exit(error);
+    return error.get_exit_code() == 0 ? 0 : 2;
+  }
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tutti: error: {}\n", error.what());
+    return 1;
+  }
+}
