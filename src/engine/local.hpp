@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/options.hpp"
+#include "transport/faulty.hpp"
+#include "transport/loopback.hpp"
+#include "tutti/communicator.hpp"
+
+namespace tutti::engine {
+
+/// How the ranks of a local group run.
+struct LocalOptions {
+  base::CoreOptions core = {};
+  transport::Protocol protocol = transport::Protocol::eager;
+  bool background_thread = false;    ///< asynchronous work advances on a thread of each rank
+  transport::FaultPlan faults = {};  ///< on every rank
+};
+
+/// Runs `body` on `ranks` ranks, each a thread of this process with a communicator over loopback: the
+/// workhorse of tests. Returns when all have ended. If a rank throws, the others get PeerLostError from then
+/// on, and an Error with every rank's message is thrown here.
+void run_local(Rank ranks, const LocalOptions& options, const std::function<void(Communicator&)>& body);
+
+/// The exceptions of the ranks instead (null: none), for tests of failures.
+std::vector<std::exception_ptr> run_local_catching(Rank ranks, const LocalOptions& options,
+                                                   const std::function<void(Communicator&)>& body);
+
+}  // namespace tutti::engine

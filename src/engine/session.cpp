@@ -1,0 +1,92 @@
+#include "tutti/session.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/wait.hpp"
+#include "engine/communicator_state.hpp"
+#include "transport/mpi.hpp"
+
+namespace tutti {
+namespace {
+
+using transport::MpiEnvironment;
+using transport::ThreadLevel;
+
+/// Whether a thread of tutti's may call MPI while the user's threads do what they like, and why.
+std::pair<engine::Unattended, std::string> unattended_progress(const MpiEnvironment& mpi) {
+  const auto level = mpi.thread_level();
+  if (level == ThreadLevel::multiple) return {engine::Unattended::thread, "MPI allows calls from any thread"};
+  if (level == ThreadLevel::serialized && mpi.initialized_here()) {
+    return {engine::Unattended::thread, "tutti initialized MPI, and all calls to it are tutti's"};
+  }
+  return {engine::Unattended::calls_only,
+          fmt::format("MPI was initialized by the program at level {}: initialize it with "
+                      "MPI_THREAD_MULTIPLE, or let tutti do it",
+                      name_of(level))};
+}
+
+/// The options of this process; a wrong one on any rank is an error on every rank.
+base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
+  base::CoreOptions options;
+  std::string complaint;
+  try {
+    options = base::CoreOptions::from_environment();
+  } catch (const InvalidArgument& error) {
+    complaint = error.what();
+  }
+  mpi.agree(complaint);
+  mpi.require_same("the options of tutti (variables TUTTI_ORDER, TUTTI_ALGORITHM, TUTTI_SEGMENT_BYTES)",
+                   fmt::format("order={} algorithm={} segment={}", options.any_order ? "any" : "canonical",
+                               options.algorithm, options.segment_bytes));
+  return options;
+}
+
+}  // namespace
+
+class Session::Impl {
+ public:
+  Impl(int* argc, char*** argv) : mpi_(argc, argv) {
+    auto runtime = std::make_shared<engine::Runtime>();
+    runtime->options = agreed_options(mpi_);
+    auto [unattended, reason] = unattended_progress(mpi_);
+    const auto limits =
+        base::WaitLimits::for_load(static_cast<unsigned>(mpi_.ranks_here()), base::usable_processors());
+    runtime->progress =
+        std::make_shared<engine::Progress>(std::make_shared<base::SteadyClock>(), limits, unattended);
+    world_ = std::make_unique<Communicator>(
+        std::make_shared<engine::CommunicatorState>(std::move(runtime), mpi_.world()));
+    info_ = {.mpi_library = mpi_.library(),
+             .thread_level = std::string(name_of(mpi_.thread_level())),
+             .initialized_mpi = mpi_.initialized_here(),
+             .background_progress = unattended == engine::Unattended::thread,
+             .progress_reason = std::move(reason)};
+  }
+
+  Communicator& world() { return *world_; }
+
+  const SessionInfo& info() const { return info_; }
+
+ private:
+  MpiEnvironment mpi_;
+  SessionInfo info_;
+  std::unique_ptr<Communicator> world_;  // goes first
+};
+
+Session::Session(int* argc, char*** argv) : impl_(std::make_unique<Impl>(argc, argv)) {}
+
+Session::~Session() = default;
+
+Communicator& Session::world() {
+  return impl_->world();
+}
+
+const SessionInfo& Session::info() const {
+  return impl_->info();
+}
+
+void Session::abort(int status) {
+  MpiEnvironment::abort(status);
+}
+
+}  // namespace tutti

@@ -1,0 +1,216 @@
+#include "transport/loopback.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <list>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/slots.hpp"
+
+namespace tutti::transport {
+namespace {
+
+struct Message {
+  Rank from = 0;
+  Rank to = 0;
+  Tag tag;
+  const void* source = nullptr;
+  void* target = nullptr;  ///< of a receive; null for a send
+  std::size_t bytes = 0;
+  std::vector<std::byte> eager;
+  bool done = false;
+  std::string mismatch;
+};
+
+using Shared = std::shared_ptr<Message>;
+
+}  // namespace
+
+class LoopbackHub {
+ public:
+  LoopbackHub(Rank ranks, Protocol protocol) : ranks_(ranks), protocol_(protocol) {}
+
+  Rank ranks() const { return ranks_; }
+
+  void post(const Shared& message) {
+    const std::scoped_lock lock(mutex_);
+    check_alive();
+    const bool is_send = message->target == nullptr;
+    auto& others = is_send ? receives_ : sends_;
+    const auto match = std::find_if(others.begin(), others.end(), [&](const Shared& other) {
+      return other->from == message->from && other->to == message->to && other->tag == message->tag;
+    });
+    if (match != others.end()) {
+      const Shared other = *match;
+      others.erase(match);
+      is_send ? deliver(*message, *other) : deliver(*other, *message);
+      return;
+    }
+    if (is_send && protocol_ == Protocol::eager) {
+      const auto* bytes = static_cast<const std::byte*>(message->source);
+      message->eager.assign(bytes, bytes + message->bytes);
+      message->source = message->eager.data();
+      message->done = true;
+    }
+    (is_send ? sends_ : receives_).push_back(message);
+  }
+
+  /// Done, or the text of a mismatch.
+  std::pair<bool, std::string> state(const Message& message) {
+    const std::scoped_lock lock(mutex_);
+    if (!message.done) check_alive();
+    return {message.done, message.mismatch};
+  }
+
+  void withdraw(const Shared& message) {
+    const std::scoped_lock lock(mutex_);
+    sends_.remove(message);
+    receives_.remove(message);
+  }
+
+  void abort(const std::string& reason) {
+    const std::scoped_lock lock(mutex_);
+    if (reason_.empty()) reason_ = reason;
+    for (const auto& child : children_) {
+      if (const auto alive = child.lock()) alive->abort(reason);
+    }
+    changed_.notify_all();
+  }
+
+  /// One rank's part of a split; blocks until all have come. Returns the new hub and this rank's number in
+  /// it.
+  std::pair<std::shared_ptr<LoopbackHub>, Rank> split(Rank rank, std::uint32_t round, int color, int key) {
+    std::unique_lock lock(mutex_);
+    Split& split = splits_[round];
+    split.members.emplace_back(color, key, rank);
+    if (std::cmp_equal(split.members.size(), ranks_)) {
+      std::sort(split.members.begin(), split.members.end());
+      for (const auto& [member_color, member_key, member] : split.members) ++split.sizes[member_color];
+      for (const auto& [group, size] : split.sizes) {
+        split.hubs[group] = std::make_shared<LoopbackHub>(size, protocol_);
+        children_.push_back(split.hubs[group]);
+      }
+      split.complete = true;
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [&] { return split.complete || !reason_.empty(); });
+    check_alive();
+    Rank position = 0;
+    for (const auto& [member_color, member_key, member] : split.members) {
+      if (member_color != color) continue;
+      if (member == rank) break;
+      ++position;
+    }
+    auto hub = split.hubs[color];
+    if (++split.left == ranks_) splits_.erase(round);
+    return {std::move(hub), position};
+  }
+
+ private:
+  struct Split {
+    std::vector<std::tuple<int, int, Rank>> members;
+    std::map<int, Rank> sizes;
+    std::map<int, std::shared_ptr<LoopbackHub>> hubs;
+    Rank left = 0;
+    bool complete = false;
+  };
+
+  void check_alive() const {
+    if (!reason_.empty()) throw PeerLostError(reason_);
+  }
+
+  static void deliver(Message& send, Message& receive) {
+    if (send.bytes != receive.bytes) {
+      const std::string text = fmt::format(
+          "rank {} sent {} bytes where rank {} expected {}: the ranks called different operations", send.from,
+          send.bytes, send.to, receive.bytes);
+      send.mismatch = receive.mismatch = text;
+    } else {
+      std::memcpy(receive.target, send.source, send.bytes);
+    }
+    send.done = receive.done = true;
+  }
+
+  const Rank ranks_;
+  const Protocol protocol_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Shared> sends_;
+  std::list<Shared> receives_;
+  std::map<std::uint32_t, Split> splits_;
+  std::vector<std::weak_ptr<LoopbackHub>> children_;
+  std::string reason_;
+};
+
+namespace {
+
+class Endpoint final : public Transport {
+ public:
+  Endpoint(std::shared_ptr<LoopbackHub> hub, Rank rank) : hub_(std::move(hub)), rank_(rank) {}
+
+  std::string_view name() const override { return "loopback"; }
+
+  Rank rank() const override { return rank_; }
+
+  Rank size() const override { return hub_->ranks(); }
+
+  Ticket send(Rank peer, Tag tag, const void* data, std::size_t bytes) override {
+    return post({.from = rank_, .to = peer, .tag = tag, .source = data, .bytes = bytes});
+  }
+
+  Ticket receive(Rank peer, Tag tag, void* data, std::size_t bytes) override {
+    return post({.from = peer, .to = rank_, .tag = tag, .target = data, .bytes = bytes});
+  }
+
+  bool test(Ticket ticket) override {
+    const auto [done, mismatch] = hub_->state(*slots_[ticket]);
+    if (!mismatch.empty()) throw MismatchError(mismatch);
+    if (done) slots_.release(ticket);
+    return done;
+  }
+
+  void cancel(Ticket ticket) noexcept override {
+    hub_->withdraw(slots_[ticket]);
+    slots_.release(ticket);
+  }
+
+  std::unique_ptr<Transport> split(int color, int key) override {
+    auto [hub, position] = hub_->split(rank_, splits_++, color, key);
+    return std::make_unique<Endpoint>(std::move(hub), position);
+  }
+
+  std::string describe(Rank peer) const override { return fmt::format("rank {} (in this process)", peer); }
+
+ private:
+  Ticket post(Message&& message) {
+    auto shared = std::make_shared<Message>(std::move(message));
+    hub_->post(shared);
+    return slots_.take(std::move(shared));
+  }
+
+  std::shared_ptr<LoopbackHub> hub_;
+  Rank rank_;
+  base::Slots<Shared> slots_;
+  std::uint32_t splits_ = 0;
+};
+
+}  // namespace
+
+Loopback make_loopback(Rank ranks, Protocol protocol) {
+  base::require(ranks >= 1, "a group needs at least one rank, not {}", ranks);
+  Loopback group{std::make_shared<LoopbackHub>(ranks, protocol), {}};
+  for (Rank rank = 0; rank < ranks; ++rank)
+    group.endpoints.push_back(std::make_unique<Endpoint>(group.hub, rank));
+  return group;
+}
+
+void abort_loopback(LoopbackHub& hub, const std::string& reason) {
+  hub.abort(reason);
+}
+
+}  // namespace tutti::transport

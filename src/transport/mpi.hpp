@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/options.hpp"
+#include "transport/transport.hpp"
+
+/// Everything that calls MPI, behind plain C++: no header of tutti shows mpi.h.
+namespace tutti::transport {
+
+enum class ThreadLevel : std::uint8_t { single, funneled, serialized, multiple };
+std::string_view name_of(ThreadLevel level) noexcept;
+
+/// MPI in this process. Initializes it (MPI_THREAD_SERIALIZED) if nobody has, and finalizes it only then.
+class MpiEnvironment {
+ public:
+  /// Throws InvalidArgument if MPI was finalized already, or if the launcher started another number of
+  /// processes than MPI says.
+  MpiEnvironment(int* argc, char*** argv);
+  MpiEnvironment(const MpiEnvironment&) = delete;
+  MpiEnvironment& operator=(const MpiEnvironment&) = delete;
+  ~MpiEnvironment();
+
+  bool initialized_here() const { return initialized_here_; }
+
+  ThreadLevel thread_level() const { return level_; }
+
+  /// First line of MPI_Get_library_version.
+  const std::string& library() const { return library_; }
+
+  Rank rank() const { return rank_; }
+
+  Rank size() const { return size_; }
+
+  /// Ranks of the job on this rank's node (MPI_COMM_TYPE_SHARED).
+  Rank ranks_here() const { return ranks_here_; }
+
+  /// True on the thread that initialized MPI.
+  static bool on_main_thread();
+
+  /// Collective. If any rank has a complaint, throws InvalidArgument on every rank with that of the first
+  /// such rank.
+  void agree(const std::string& complaint) const;
+  /// Collective. Throws InvalidArgument on every rank if `value` is not the same everywhere.
+  void require_same(const std::string& what, const std::string& value) const;
+
+  /// Collective: a transport over a duplicate of MPI_COMM_WORLD.
+  std::unique_ptr<Transport> world() const;
+  [[noreturn]] static void abort(int status);
+
+ private:
+  bool initialized_here_ = false;
+  ThreadLevel level_ = ThreadLevel::single;
+  std::string library_;
+  Rank rank_ = 0;
+  Rank size_ = 1;
+  Rank ranks_here_ = 1;
+};
+
+}  // namespace tutti::transport
