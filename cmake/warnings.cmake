@@ -2,7 +2,7 @@
 add_library(tutti_warnings INTERFACE)
 target_compile_options(tutti_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast
-  -Wcast-align -Wnull-dereference -Wdouble-promotion -Wformat=2 -Wimplicit-fallthrough -Wno-missing-field-initializers)
+  -Wcast-align -Wnull-dereference -Wformat=2 -Wimplicit-fallthrough -Wno-missing-field-initializers)
 if(TUTTI_DEVELOPER)
   target_compile_options(tutti_warnings INTERFACE -Werror)
 endif()

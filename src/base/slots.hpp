@@ -20,10 +20,12 @@ class Slots {
     items_[index] = std::move(value);
     return index;
   }
+
   void release(std::uint32_t index) {
     items_[index] = T{};
     free_.push_back(index);
   }
+
   T& operator[](std::uint32_t index) { return items_[index]; }
 
  private:

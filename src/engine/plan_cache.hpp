@@ -11,8 +11,8 @@
 
 namespace tutti::engine {
 
-/// Compiled plans, each under everything that it and the choice of its algorithm depended on, so that a repeated call
-/// does no choosing. The least recently used one goes first.
+/// Compiled plans, each under everything that it and the choice of its algorithm depended on, so that a
+/// repeated call does no choosing. The least recently used one goes first.
 class PlanCache {
  public:
   std::shared_ptr<Plan> find(const Request& request, bool in_place) {
@@ -24,7 +24,11 @@ class PlanCache {
   }
 
   void insert(const Request& request, bool in_place, std::shared_ptr<Plan> plan) {
-    Entry entry{request, {request.counts.begin(), request.counts.end()}, std::string(request.algorithm), in_place, std::move(plan)};
+    Entry entry{request,
+                {request.counts.begin(), request.counts.end()},
+                std::string(request.algorithm),
+                in_place,
+                std::move(plan)};
     entries_.push_front(std::move(entry));
     if (entries_.size() > limit) entries_.pop_back();
   }
@@ -40,9 +44,10 @@ class PlanCache {
     std::shared_ptr<Plan> plan;
 
     bool serves(const Request& other, bool other_in_place) const {
-      return request.collective == other.collective && request.count == other.count && request.type == other.type &&
-             request.op == other.op && request.root == other.root && request.prescale == other.prescale &&
-             request.any_order == other.any_order && in_place == other_in_place && algorithm == other.algorithm &&
+      return request.collective == other.collective && request.count == other.count &&
+             request.type == other.type && request.op == other.op && request.root == other.root &&
+             request.prescale == other.prescale && request.any_order == other.any_order &&
+             in_place == other_in_place && algorithm == other.algorithm &&
              std::equal(counts.begin(), counts.end(), other.counts.begin(), other.counts.end());
     }
   };

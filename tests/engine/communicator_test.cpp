@@ -171,7 +171,7 @@ TEST_CASE("wrong arguments are errors that say what is right, before anything is
     rejects("root 2 is not a rank", [&] { world.broadcast(std::span(data), 2); });
     rejects("root -1 is not a rank", [&] { world.reduce(std::span(data), Op::sum, -1); });
     rejects("null pointer", [&] { world.allreduce(nullptr, nullptr, 3, DType::f32, Op::sum); });
-    rejects("'t': prescale 2 needs a floating", [&] {
+    rejects("prescale 2 needs a floating element type, not i32", [&] {
       std::vector<std::int32_t> ints(3);
       world.allreduce(std::span(ints), Op::sum, {.name = "t", .prescale = 2});
     });
