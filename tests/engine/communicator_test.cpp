@@ -165,7 +165,7 @@ TEST_CASE("wrong arguments are errors that say what is right, before anything is
         findings.expect(std::string(error.what()).find(expected) != std::string::npos, error.what());
       }
     };
-    rejects("no allreduce algorithm 'fancy'; known are ring",
+    rejects("no allreduce algorithm 'fancy'; known are recursive_doubling, halving_doubling",
             [&] { world.allreduce(std::span(data), Op::sum, {.algorithm = "fancy"}); });
     rejects("overlap in part", [&] { world.allreduce(&data[0], &data[1], 5, DType::f32, Op::sum); });
     rejects("root 2 is not a rank", [&] { world.broadcast(std::span(data), 2); });
