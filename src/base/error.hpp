@@ -9,6 +9,13 @@
 
 namespace tutti::base {
 
+/// An error that every rank throws with the same text, after they have agreed on it: enough if one of them
+/// prints it.
+class AgreedError : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+};
+
 /// Throws E with a formatted message.
 template <class E = Error, class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {

@@ -49,7 +49,7 @@ LaunchHint launch_hint() {
 void require_same_size(const LaunchHint& hint, Rank mpi_size, std::string_view mpi_library) {
   // sbatch itself sets Slurm's variables for the batch script, where one process is right.
   if (!hint.size || *hint.size == mpi_size || (hint.launcher == "Slurm" && *hint.size == 1)) return;
-  fail<InvalidArgument>(
+  fail<AgreedError>(
       "the launcher ({}) started {} processes, but MPI says that there {} {}: the launcher belongs to "
       "another MPI library.\n"
       "  this program uses: {}\n"

@@ -278,7 +278,7 @@ void MpiEnvironment::agree(const std::string& complaint) const {
   std::string text = complaint;
   text.resize(static_cast<std::size_t>(length));
   check(MPI_Bcast(text.data(), length, MPI_CHAR, first, MPI_COMM_WORLD), "MPI_Bcast");
-  base::fail<InvalidArgument>("on rank {}: {}", first, text);
+  base::fail<base::AgreedError>("on rank {}: {}", first, text);
 }
 
 void MpiEnvironment::require_same(const std::string& what, const std::string& value) const {

@@ -84,7 +84,8 @@ A combine(Op op, A a, A b) {
 template <class T>
 T element(const Case& test, Rank rank, std::size_t index) {
   // One mixing step instead of a generator: these numbers are most of what the suite computes.
-  const std::uint64_t bits = base::mix(base::mix(test.seed * 0x10001 + static_cast<std::uint64_t>(rank)) + index);
+  const std::uint64_t bits =
+      base::mix(base::mix(test.seed * 0x10001 + static_cast<std::uint64_t>(rank)) + index);
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(bits);
   } else {

@@ -1,6 +1,6 @@
-// main() of tests that run under mpirun. Every rank runs the same Catch2 session into a buffer; at the end the failing ranks' reports are printed
-// by rank 0, in rank order, equal ones once; a passing run prints one line. A watchdog in each process names the test case
-// that hangs and ends the job.
+// main() of tests that run under mpirun. Every rank runs the same Catch2 session into a buffer; at the end
+// the failing ranks' reports are printed by rank 0, in rank order, equal ones once; a passing run prints one
+// line. A watchdog in each process names the test case that hangs and ends the job.
 #define CATCH_CONFIG_RUNNER
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -26,12 +26,15 @@
 
 namespace {
 
-/// Ends the job when the tests take longer than TUTTI_TEST_LIMIT seconds (100 by default), saying where each rank is.
+/// Ends the job when the tests take longer than TUTTI_TEST_LIMIT seconds (100 by default), saying where each
+/// rank is.
 class Watchdog {
  public:
   explicit Watchdog(int rank) : rank_(rank), thread_([this] { watch(); }) {}
+
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
+
   ~Watchdog() {
     {
       const std::scoped_lock lock(mutex_);
@@ -40,6 +43,7 @@ class Watchdog {
     changed_.notify_all();
     thread_.join();
   }
+
   void enter(const std::string& test_case) {
     const std::scoped_lock lock(mutex_);
     test_case_ = test_case;
@@ -51,11 +55,12 @@ class Watchdog {
     const std::chrono::seconds limit(text ? std::stoi(*text) : 100);
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, limit, [this] { return stop_; })) return;
-    fmt::print(stderr, "watchdog: rank {} ({}, pid {}) hangs in test case '{}' after {} s\n", rank_, tutti::base::host_name(),
-               tutti::base::process_id(), test_case_, limit.count());
+    fmt::print(stderr, "watchdog: rank {} ({}, pid {}) hangs in test case '{}' after {} s\n", rank_,
+               tutti::base::host_name(), tutti::base::process_id(), test_case_, limit.count());
     std::fflush(stderr);
     lock.unlock();
-    // Time for the other ranks to say where they are; MPI_Abort from this thread may not be allowed, so the process just ends.
+    // Time for the other ranks to say where they are; MPI_Abort from this thread may not be allowed, so the
+    // process just ends.
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     _exit(86);
   }
@@ -90,7 +95,8 @@ class NameTestCase : public Catch::TestEventListenerBase {
 CATCH_REGISTER_LISTENER(NameTestCase)
 
 /// Reports of the failing ranks, at rank 0.
-std::map<std::string, std::vector<int>> gather_reports(const std::string& report, bool failed, int rank, int size) {
+std::map<std::string, std::vector<int>> gather_reports(const std::string& report, bool failed, int rank,
+                                                       int size) {
   std::map<std::string, std::vector<int>> reports;
   const int length = failed ? static_cast<int>(report.size()) : -1;
   std::vector<int> lengths(static_cast<std::size_t>(size));
@@ -143,11 +149,15 @@ int main(int argc, char* argv[]) {
     std::string report;
     status = run_session(argc, argv, rank, report);
     const auto reports = gather_reports(fmt::format("{}", report), status != 0, rank, size);
-    for (const auto& [text, ranks] : reports) fmt::print("==== rank {} of {} failed ====\n{}\n", fmt::join(ranks, ", "), size, text);
+    for (const auto& [text, ranks] : reports)
+      fmt::print("==== rank {} of {} failed ====\n{}\n", fmt::join(ranks, ", "), size, text);
     int worst = 0;
     MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     status = worst;
-    if (rank == 0 && status == 0) fmt::print("{} ranks: all passed\n{}", size, report.substr(report.rfind("All tests") == std::string::npos ? report.size() : report.rfind("All tests")));
+    if (rank == 0 && status == 0)
+      fmt::print("{} ranks: all passed\n{}", size,
+                 report.substr(report.rfind("All tests") == std::string::npos ? report.size()
+                                                                              : report.rfind("All tests")));
     std::fflush(stdout);
     watchdog() = nullptr;
   }

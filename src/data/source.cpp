@@ -1,0 +1,21 @@
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "data/dataset.hpp"
+
+namespace tutti::data {
+
+Split load(const SourceOptions& options) {
+  if (options.source == "digits") {
+    base::require(!options.regression, "the built-in digits have classes, no real targets");
+    return load_digits(options.split_seed);
+  }
+  std::error_code error;
+  if (std::filesystem::is_directory(options.source, error)) return load_idx_folder(options.source);
+  if (std::filesystem::exists(options.source, error)) return load_csv(options);
+  base::fail<SystemError>(
+      "data '{}': no such file or folder; expected digits (built in), a folder with IDX files, or a CSV file",
+      options.source);
+}
+
+}  // namespace tutti::data

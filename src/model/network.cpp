@@ -1,0 +1,80 @@
+#include "model/network.hpp"
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+
+namespace tutti::model {
+
+template <class T>
+Network<T>::Network(const NetworkShape& shape) {
+  base::require(shape.inputs > 0 && shape.outputs > 0, "a network needs inputs and outputs, not {} and {}",
+                shape.inputs, shape.outputs);
+  std::size_t width = shape.inputs;
+  for (const std::size_t next : shape.hidden) {
+    base::require(next > 0, "a hidden layer of width 0");
+    layers_.push_back(
+        make_dense<T>(width, next, shape.activation == Activation::relu ? Initial::he : Initial::glorot));
+    layers_.push_back(make_activation<T>(next, shape.activation));
+    width = next;
+  }
+  layers_.push_back(make_dense<T>(width, shape.outputs, Initial::glorot));
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    offsets_.push_back(parameter_count_);
+    for (ParameterSpan span : layers_[i]->spans()) {
+      span.name = fmt::format("{}.{}", i, span.name);
+      span.offset += offsets_.back();
+      parameter_count_ += span.count;
+      spans_.push_back(std::move(span));
+    }
+  }
+  offsets_.push_back(parameter_count_);
+  outputs_.resize(layers_.size());
+  gradients_.resize(layers_.size());
+}
+
+template <class T>
+void Network<T>::initialize(std::span<T> parameters, std::uint64_t seed) const {
+  base::require(parameters.size() == parameter_count_, "{} parameters for a network of {}", parameters.size(),
+                parameter_count_);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    layers_[i]->initialize(parameters.subspan(offsets_[i], offsets_[i + 1] - offsets_[i]),
+                           base::mix(seed) + i);
+  }
+}
+
+template <class T>
+std::span<const T> Network<T>::forward(std::span<const T> parameters, std::span<const T> x,
+                                       std::size_t batch) {
+  base::require(x.size() == batch * inputs(), "{} inputs for {} samples of {}", x.size(), batch, inputs());
+  batch_ = batch;
+  std::span<const T> in = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    outputs_[i].resize(batch * layers_[i]->outputs());
+    layers_[i]->forward(parameters.subspan(offsets_[i], offsets_[i + 1] - offsets_[i]), in, batch,
+                        outputs_[i]);
+    in = outputs_[i];
+  }
+  return in;
+}
+
+template <class T>
+void Network<T>::backward(std::span<const T> parameters, std::span<const T> x,
+                          std::span<const T> output_gradient, std::span<T> gradient) {
+  base::require(output_gradient.size() == batch_ * outputs(), "{} output gradients for {} samples of {}",
+                output_gradient.size(), batch_, outputs());
+  std::span<const T> dy = output_gradient;
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    const std::size_t count = offsets_[i + 1] - offsets_[i];
+    // Nobody asks for the gradient of the data.
+    if (i > 0) gradients_[i].resize(batch_ * layers_[i]->inputs());
+    layers_[i]->backward(parameters.subspan(offsets_[i], count),
+                         i == 0 ? x : std::span<const T>(outputs_[i - 1]), outputs_[i], dy, batch_,
+                         gradient.subspan(offsets_[i], count), gradients_[i]);
+    dy = gradients_[i];
+  }
+}
+
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace tutti::model

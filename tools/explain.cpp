@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "base/error.hpp"
+#include "schedule/explain.hpp"
+#include "tools/command.hpp"
+#include "tools/parse.hpp"
+
+namespace tutti::tools {
+namespace {
+
+struct Options {
+  Rank ranks = 4;
+  std::string collective = "allreduce";
+  std::string algorithm;
+  Rank root = 0;
+  std::uint32_t radix = 0;
+  Rank rank = -1;
+  std::string svg;
+};
+
+const schedule::Algorithm& find_algorithm(schedule::Collective collective, const std::string& name) {
+  if (const auto* algorithm = schedule::find(collective, name)) return *algorithm;
+  std::vector<std::string_view> names;
+  for (const auto& algorithm : schedule::algorithms()) {
+    if (algorithm.collective == collective) names.push_back(algorithm.name);
+  }
+  base::fail<InvalidArgument>("no {} algorithm '{}'; known are {}", name_of(collective), name,
+                              fmt::join(names, ", "));
+}
+
+int run(const Options& options) {
+  const auto& algorithm = find_algorithm(parse_collective(options.collective), options.algorithm);
+  const std::uint32_t radix = options.radix == 0 ? algorithm.radices.front() : options.radix;
+  const schedule::Generated schedule(algorithm, options.ranks, options.root, radix);
+  base::require(options.rank < options.ranks, "--rank {}: there are {} ranks", options.rank, options.ranks);
+  const std::string title =
+      fmt::format("{} {}, {} ranks", name_of(algorithm.collective), algorithm.name, options.ranks);
+  fmt::print("{}, {} blocks\nsource: {}\n\n", title, schedule.blocks(), algorithm.source);
+  fmt::print("{}\n", explain(schedule, options.rank < 0 ? std::nullopt : std::optional(options.rank)));
+  fmt::print(
+      ">1[0] sends block 0 to rank 1; <1[0] receives it; +1[0] adds it; ~1[0] keeps it in a slot; =[0] adds "
+      "all slots\n");
+  fmt::print("{}", summary_of(schedule));
+  if (options.svg.empty()) return 0;
+  std::ofstream file(options.svg);
+  file << draw_svg(schedule, title);
+  file.close();
+  if (!file) base::fail<SystemError>("--svg: cannot write '{}': {}", options.svg, base::errno_text(errno));
+  fmt::print("drawing: {}\n", options.svg);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> attach_explain(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("--ranks", options->ranks, "Rank count")
+      ->envname("TUTTI_RANKS")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--algorithm", options->algorithm, "Algorithm, as `tutti verify` lists them")
+      ->envname("TUTTI_EXPLAIN_ALGORITHM")
+      ->required();
+  app.add_option("--collective", options->collective, "Collective")
+      ->envname("TUTTI_COLLECTIVE")
+      ->capture_default_str();
+  app.add_option("--root", options->root, "Root of broadcast and reduce")
+      ->envname("TUTTI_ROOT")
+      ->capture_default_str();
+  app.add_option("--radix", options->radix,
+                 "Radix of the tree, where there is one; 0: the first that is proved")
+      ->envname("TUTTI_RADIX")
+      ->capture_default_str();
+  app.add_option("--rank", options->rank, "Only this rank's column")->envname("TUTTI_RANK");
+  app.add_option("--svg", options->svg, "Also write a drawing to this file")->envname("TUTTI_SVG");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tutti::tools
