@@ -29,7 +29,7 @@ function(tutti_layer layer)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_library(tutti_${layer} STATIC ${arg_SOURCES})
   target_include_directories(tutti_${layer} PUBLIC
-    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(tutti_${layer} PUBLIC fmt::fmt Threads::Threads PRIVATE tutti_warnings ${arg_LIBRARIES})
   tutti_layer_edges(${layer} edges)
   foreach(edge IN LISTS edges)

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/error.hpp"
 #include "base/options.hpp"
 #include "tools/command.hpp"
-#include "tutti/error.hpp"
 #include "tutti/version.hpp"
 
 namespace tutti::tools {
@@ -32,6 +32,8 @@ int main(int argc, char* argv[]) {
   CLI::App app("tutti: decentralized data-parallel SGD over MPI", "tutti");
   app.set_version_flag("--version", fmt::format("tutti {}", tutti::version));
   app.require_subcommand(1);
+  app.set_config("--config", "", "Read options from this file (INI or TOML; a section for each subcommand)")
+      ->envname("TUTTI_CONFIG");
   app.footer("Launch training with mpirun: mpirun -n 4 tutti train");
   std::function<int()> run;
   for (const auto& command : commands()) {
@@ -50,6 +52,13 @@ int main(int argc, char* argv[]) {
   }
   try {
     return run();
+  } catch (const tutti::base::AgreedError& error) {
+    if (speaks) fmt::print(stderr, "tutti: error: {}\n", error.what());
+    return 1;
+  } catch (const tutti::InvalidArgument& error) {
+    // Before ranks talk to each other they all find the same fault.
+    if (speaks) fmt::print(stderr, "tutti: error: {}\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "tutti: error: {}\n", error.what());
     return 1;

@@ -1,5 +1,8 @@
 #include "base/options.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -33,6 +36,16 @@ std::optional<std::string> environment(const char* name) {
       std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing in tutti writes the environment
   if (value == nullptr) return std::nullopt;
   return std::string(value);
+}
+
+std::vector<std::string> environment_with_prefix(std::string_view prefix) {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (text.starts_with(prefix)) names.emplace_back(text.substr(0, text.find('=')));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 LaunchHint launch_hint() {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "tutti/types.hpp"
@@ -12,6 +13,9 @@ namespace tutti::base {
 
 /// The value of an environment variable, if it is set. The only place in tutti that reads the environment.
 std::optional<std::string> environment(const char* name);
+
+/// Names of the variables that are set and start with a prefix, sorted.
+std::vector<std::string> environment_with_prefix(std::string_view prefix);
 
 /// What the launcher says of this process before MPI is initialized.
 struct LaunchHint {
