@@ -34,6 +34,7 @@ class Loop {
       case 1: return run(job, fixed<1>);
       case 2: return run(job, fixed<2>);
       case 3: return run(job, fixed<3>);
+      case 4: return run(job, fixed<4>);
       default: return run(job, any);
     }
   }
@@ -46,7 +47,11 @@ class Loop {
   static constexpr std::size_t source_bytes = sizeof(Stored<source_type>);
   static constexpr std::size_t second_bytes = sizeof(Stored<second_type>);
   static constexpr std::size_t target_bytes = sizeof(Stored<target_type>);
-  static constexpr std::size_t unroll = 4;
+  /// How many vectors fixed() has in flight: one where a vector takes many instructions anyway.
+  static constexpr bool slow_half =
+      (source_type == DType::f16 || target_type == DType::f16) && !TUTTI_KERNEL_NATIVE_F16;
+  static constexpr bool slow_division = divided && std::is_integral_v<typename Layout::Lane>;
+  static constexpr std::size_t unroll = HWY_TARGET == HWY_SCALAR || slow_half || slow_division ? 1 : 4;
 
   /// How many elements from `at` on a loop is to do: as many whole vectors as there are, or the first few
   /// elements of one vector.
