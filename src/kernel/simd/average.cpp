@@ -18,9 +18,9 @@ void combine_widened(const Job& job) {
     if (job.wide_target) return Loop<type, wide, Lanes, Sum, divided, wide>::two(job);
     return Loop<type, type, Lanes, Sum, divided, wide>::two(job);
   }
-  if (job.wide_sources) return Loop<wide, type, Lanes, Sum, divided>::pairs(job);
-  if (job.wide_target) return Loop<type, wide, Lanes, Sum, divided>::pairs(job);
-  Loop<type, type, Lanes, Sum, divided>::pairs(job);
+  if (job.wide_sources) return Loop<wide, type, Lanes, Sum, divided>::few(job);
+  if (job.wide_target) return Loop<type, wide, Lanes, Sum, divided>::few(job);
+  Loop<type, type, Lanes, Sum, divided>::few(job);
 }
 
 template <DType type>

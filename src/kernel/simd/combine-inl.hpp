@@ -23,19 +23,25 @@ template <DType source_type, DType target_type, class Layout, class Operation, b
           DType second_type = source_type>
 class Loop {
  public:
-  /// For operations that are seldom in a hurry: one and three sources have no loop of their own.
-  static void pairs(const Job& job) { run(job, job.source_count == 2 ? fixed<2> : any); }
-
   /// Two sources only.
   static void two(const Job& job) { run(job, fixed<2>); }
 
+  /// Any number of sources, but only two have a loop of their own: for what is seldom in a hurry.
+  static void few(const Job& job) { run(job, job.source_count == 2 ? fixed<2> : any); }
+
+  /// Any number of sources. Sums, which gradients are made of, have loops for every small number.
   static void all(const Job& job) {
-    switch (job.source_count) {
-      case 1: return run(job, fixed<1>);
-      case 2: return run(job, fixed<2>);
-      case 3: return run(job, fixed<3>);
-      case 4: return run(job, fixed<4>);
-      default: return run(job, any);
+    if constexpr (!std::is_same_v<Operation, Sum>) {
+      few(job);
+    } else {
+      switch (job.source_count) {
+        case 1: return run(job, fixed<1>);
+        case 2: return run(job, fixed<2>);
+        case 3: return run(job, fixed<3>);
+        case 4: return run(job, fixed<4>);
+        case 8: return run(job, fixed<8>);
+        default: return run(job, HWY_TARGET == HWY_SCALAR ? any : tall);
+      }
     }
   }
 
@@ -197,21 +203,22 @@ class Loop {
     for (; range.at < range.end; range.at += step) finish<true>(job, divisor, *sum++, range);
   }
 
-  /// Whole vectors of any number of sources.
+  /// Whole vectors of any number of sources; at least four are added faster by tall().
   static HWY_NOINLINE std::size_t any(const Job& job, Range range) {
     const Divide divisor(divided ? job.divisor : 1);
-    const std::size_t end = range.end - (range.end - range.at) % step;
-#if HWY_TARGET != HWY_SCALAR
-    if (job.source_count >= 4) {
-      while (range.at < end) {
-        const std::size_t next = std::min(range.at + most * step, end);
-        tall_tree(job, divisor, {range.at, next});
-        range.at = next;
-      }
-    }
-#endif
 #pragma GCC unroll 1
-    for (; range.at < end; range.at += step) one_tree<true>(job, divisor, range);
+    for (; range.end - range.at >= step; range.at += step) one_tree<true>(job, divisor, range);
+    return range.at;
+  }
+
+  static HWY_NOINLINE std::size_t tall(const Job& job, Range range) {
+    const Divide divisor(divided ? job.divisor : 1);
+    const std::size_t end = range.end - (range.end - range.at) % step;
+    while (range.at < end) {
+      const std::size_t next = std::min(range.at + most * step, end);
+      tall_tree(job, divisor, {range.at, next});
+      range.at = next;
+    }
     return end;
   }
 

@@ -14,9 +14,9 @@ template <DType type>
 void combine_floating(const Job& job) {
   using Lanes = OneVector<Stored<type>>;
   switch (job.op) {
-    case Op::min: return Loop<type, type, Lanes, Extreme<true>>::pairs(job);
-    case Op::max: return Loop<type, type, Lanes, Extreme<false>>::pairs(job);
-    case Op::product: return Loop<type, type, Lanes, Product>::pairs(job);
+    case Op::min: return Loop<type, type, Lanes, Extreme<true>>::all(job);
+    case Op::max: return Loop<type, type, Lanes, Extreme<false>>::all(job);
+    case Op::product: return Loop<type, type, Lanes, Product>::all(job);
     case Op::sum:
     case Op::average: break;
   }

@@ -32,8 +32,8 @@ void combine_half_by(const Job& job) {
 template <DType half>
 void combine_half(const Job& job) {
   switch (job.op) {
-    case Op::min: return Loop<half, half, OneVector<std::int16_t>, HalfExtreme<true, half>>::pairs(job);
-    case Op::max: return Loop<half, half, OneVector<std::int16_t>, HalfExtreme<false, half>>::pairs(job);
+    case Op::min: return Loop<half, half, OneVector<std::int16_t>, HalfExtreme<true, half>>::all(job);
+    case Op::max: return Loop<half, half, OneVector<std::int16_t>, HalfExtreme<false, half>>::all(job);
     case Op::product: return combine_half_by<half, Product, false>(job);
     case Op::sum:
     case Op::average: break;

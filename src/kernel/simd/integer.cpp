@@ -14,7 +14,7 @@ namespace tutti::kernel::HWY_NAMESPACE {
 template <DType type>
 void combine_modular(const Job& job) {
   using Lanes = OneVector<Stored<type>>;
-  if (job.op == Op::product) return Loop<type, type, Lanes, Product>::pairs(job);
+  if (job.op == Op::product) return Loop<type, type, Lanes, Product>::all(job);
   Loop<type, type, Lanes, Sum>::all(job);
 }
 
@@ -22,14 +22,14 @@ template <DType type, DType as_unsigned>
 void combine_ordered(const Job& job) {
   using Lanes = OneVector<Stored<type>>;
   switch (job.op) {
-    case Op::min: return Loop<type, type, Lanes, Extreme<true>>::pairs(job);
-    case Op::max: return Loop<type, type, Lanes, Extreme<false>>::pairs(job);
+    case Op::min: return Loop<type, type, Lanes, Extreme<true>>::all(job);
+    case Op::max: return Loop<type, type, Lanes, Extreme<false>>::all(job);
     case Op::sum:
     case Op::average:
     case Op::product: break;
   }
   if constexpr (sizeof(Stored<type>) == 8) {
-    if (job.divisor != 0) return Loop<type, type, Lanes, Sum, true>::pairs(job);
+    if (job.divisor != 0) return Loop<type, type, Lanes, Sum, true>::few(job);
   }
   combine_modular<as_unsigned>(job);
 }
