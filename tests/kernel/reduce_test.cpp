@@ -118,28 +118,29 @@ TEST_CASE("swapped operands give the same bits") {
 }
 
 TEST_CASE("every pattern of a half type meets every special one") {
-  arrays::on_every_target([] {
-    for (const DType type : {DType::f16, DType::bf16}) {
-      std::vector<std::byte> a(65536 * 2);
-      for (std::size_t i = 0; i < 65536; ++i) {
-        const auto bits = static_cast<std::uint16_t>(i);
-        std::memcpy(&a[i * 2], &bits, 2);
-      }
-      for (const std::uint64_t pattern : arrays::special_patterns(type)) {
-        std::vector<std::byte> b(a.size());
-        for (std::size_t i = 0; i < 65536; ++i) std::memcpy(&b[i * 2], &pattern, 2);
-        for (const Op op : arrays::ops) {
-          const Call call{op, type, type, type, type, op == Op::average ? 2U : 0U};
+  for (const DType type : {DType::f16, DType::bf16}) {
+    std::vector<std::byte> a(65536 * 2);
+    for (std::size_t i = 0; i < 65536; ++i) {
+      const auto bits = static_cast<std::uint16_t>(i);
+      std::memcpy(&a[i * 2], &bits, 2);
+    }
+    for (const std::uint64_t pattern : arrays::special_patterns(type)) {
+      std::vector<std::byte> b(a.size());
+      for (std::size_t i = 0; i < 65536; ++i) std::memcpy(&b[i * 2], &pattern, 2);
+      for (const Op op : arrays::ops) {
+        const Call call{op, type, type, type, type, op == Op::average ? 2U : 0U};
+        const auto wanted = expected(call, a, b);
+        arrays::on_every_target([&] {
           std::vector<std::byte> found(a.size());
           kernel::reduce(op, type, {found.data(), type}, {a.data(), type}, {b.data(), type}, 65536,
                          call.divisor);
-          const std::string difference = arrays::first_difference(type, expected(call, a, b), found);
+          const std::string difference = arrays::first_difference(type, wanted, found);
           INFO(call.text() << ", other operand " << pattern);
           REQUIRE(difference == "");
-        }
+        });
       }
     }
-  });
+  }
 }
 
 TEST_CASE("minimum and maximum know signed zeros and pass NaN on") {
@@ -185,6 +186,37 @@ TEST_CASE("averages of integers round toward zero and use 64 bits") {
     CHECK(average == 0x7ffffffffffffffbU);
     kernel::reduce(Op::max, DType::u64, {&average, DType::u64}, {&large, DType::u64}, {&six, DType::u64}, 1);
     CHECK(average == large);
+  });
+}
+
+TEST_CASE("integer averages are exact where quotients are almost whole, and where 64 bits are full") {
+  arrays::on_every_target([] {
+    std::mt19937_64 random(5);
+    for (const DType type : {DType::i64, DType::u64}) {
+      for (const std::uint64_t divisor :
+           {1ULL, 2ULL, 3ULL, 7ULL, 4096ULL, 1000003ULL, (1ULL << 49U) + 1, 1ULL << 50U, (1ULL << 62U) + 1}) {
+        std::vector<std::uint64_t> dividends;
+        for (const bool negated : {false, true}) {  // apart: what shares a vector shares its path
+          for (unsigned bits = 0; bits < 64; ++bits) {
+            for (int i = 0; i < 8; ++i) {
+              const std::uint64_t near = (random() >> (63 - bits)) / divisor * divisor;
+              for (const std::uint64_t value : {near - (near != 0), near, near + 1})
+                dividends.push_back(negated ? 0 - value : value);
+            }
+          }
+        }
+        std::vector<std::byte> bytes(dividends.size() * 8);
+        std::memcpy(bytes.data(), dividends.data(), bytes.size());
+        const Call call{Op::average, type, type, type, type, divisor};
+        const std::vector<std::byte> zeros(bytes.size());
+        std::vector<std::byte> found(bytes.size());
+        kernel::reduce(call.op, type, {found.data(), type}, {bytes.data(), type}, {zeros.data(), type},
+                       dividends.size(), divisor);
+        const std::string difference = arrays::first_difference(type, expected(call, bytes, zeros), found);
+        INFO(call.text());
+        REQUIRE(difference == "");
+      }
+    }
   });
 }
 

@@ -13,14 +13,14 @@ namespace tutti::kernel::HWY_NAMESPACE {
 template <DType type, bool divided>
 void combine_widened(const Job& job) {
   constexpr DType wide = std::is_signed_v<Stored<type>> ? DType::i64 : DType::u64;
-  using Lane = Stored<wide>;
+  using Lanes = OneVector<Stored<wide>>;
   if (job.mixed) {
-    if (job.wide_target) return Loop<type, wide, Lane, Sum, divided, wide>::two(job);
-    return Loop<type, type, Lane, Sum, divided, wide>::two(job);
+    if (job.wide_target) return Loop<type, wide, Lanes, Sum, divided, wide>::two(job);
+    return Loop<type, type, Lanes, Sum, divided, wide>::two(job);
   }
-  if (job.wide_sources) return Loop<wide, type, Lane, Sum, divided>::pairs(job);
-  if (job.wide_target) return Loop<type, wide, Lane, Sum, divided>::pairs(job);
-  Loop<type, type, Lane, Sum, divided>::pairs(job);
+  if (job.wide_sources) return Loop<wide, type, Lanes, Sum, divided>::few(job);
+  if (job.wide_target) return Loop<type, wide, Lanes, Sum, divided>::few(job);
+  Loop<type, type, Lanes, Sum, divided>::few(job);
 }
 
 template <DType type>

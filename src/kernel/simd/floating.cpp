@@ -12,16 +12,16 @@ namespace tutti::kernel::HWY_NAMESPACE {
 
 template <DType type>
 void combine_floating(const Job& job) {
-  using Lane = Stored<type>;
+  using Lanes = OneVector<Stored<type>>;
   switch (job.op) {
-    case Op::min: return Loop<type, type, Lane, Extreme<true>>::pairs(job);
-    case Op::max: return Loop<type, type, Lane, Extreme<false>>::pairs(job);
-    case Op::product: return Loop<type, type, Lane, Product>::pairs(job);
+    case Op::min: return Loop<type, type, Lanes, Extreme<true>>::all(job);
+    case Op::max: return Loop<type, type, Lanes, Extreme<false>>::all(job);
+    case Op::product: return Loop<type, type, Lanes, Product>::all(job);
     case Op::sum:
     case Op::average: break;
   }
-  if (job.divisor != 0) return Loop<type, type, Lane, Sum, true>::all(job);
-  Loop<type, type, Lane, Sum>::all(job);
+  if (job.divisor != 0) return Loop<type, type, Lanes, Sum, true>::all(job);
+  Loop<type, type, Lanes, Sum>::all(job);
 }
 
 void combine_f32_here(const Job& job) {

@@ -13,23 +13,23 @@ namespace tutti::kernel::HWY_NAMESPACE {
 /// Sums and products: of signed integers too, which have the same bits.
 template <DType type>
 void combine_modular(const Job& job) {
-  using Lane = Stored<type>;
-  if (job.op == Op::product) return Loop<type, type, Lane, Product>::pairs(job);
-  Loop<type, type, Lane, Sum>::all(job);
+  using Lanes = OneVector<Stored<type>>;
+  if (job.op == Op::product) return Loop<type, type, Lanes, Product>::all(job);
+  Loop<type, type, Lanes, Sum>::all(job);
 }
 
 template <DType type, DType as_unsigned>
 void combine_ordered(const Job& job) {
-  using Lane = Stored<type>;
+  using Lanes = OneVector<Stored<type>>;
   switch (job.op) {
-    case Op::min: return Loop<type, type, Lane, Extreme<true>>::pairs(job);
-    case Op::max: return Loop<type, type, Lane, Extreme<false>>::pairs(job);
+    case Op::min: return Loop<type, type, Lanes, Extreme<true>>::all(job);
+    case Op::max: return Loop<type, type, Lanes, Extreme<false>>::all(job);
     case Op::sum:
     case Op::average:
     case Op::product: break;
   }
-  if constexpr (sizeof(Lane) == 8) {
-    if (job.divisor != 0) return Loop<type, type, Lane, Sum, true>::pairs(job);
+  if constexpr (sizeof(Stored<type>) == 8) {
+    if (job.divisor != 0) return Loop<type, type, Lanes, Sum, true>::few(job);
   }
   combine_modular<as_unsigned>(job);
 }

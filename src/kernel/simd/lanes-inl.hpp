@@ -176,14 +176,20 @@ HWY_INLINE hn::Vec<DF> load_bf16(DF df, const std::byte* p) {
   return hn::BitCast(df, hn::ShiftLeft<16>(load_patterns(df, p)));
 }
 
-/// Rounds to nearest even; v holds no NaN but the canonical one, which the carry does not reach.
+/// The upper half of each lane is v rounded to nearest even; v holds no NaN but the canonical one, which the
+/// carry does not reach.
 template <class DF>
-HWY_INLINE void store_bf16(DF df, hn::Vec<DF> v, std::byte* p) {
+HWY_INLINE auto rounded_bf16(DF df, hn::Vec<DF> v) {
   const hn::RebindToUnsigned<DF> du;
+  static_cast<void>(df);
   const auto bits = hn::BitCast(du, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1U));
-  const auto rounded = hn::Add(hn::Add(bits, hn::Set(du, 0x7fffU)), odd);
-  store_patterns(df, hn::ShiftRight<16>(rounded), p);
+  return hn::Add(hn::Add(bits, hn::Set(du, 0x7fffU)), odd);
+}
+
+template <class DF>
+HWY_INLINE void store_bf16(DF df, hn::Vec<DF> v, std::byte* p) {
+  store_patterns(df, hn::ShiftRight<16>(rounded_bf16(df, v)), p);
 }
 
 /// Integers of 8 or 32 bits in 64-bit lanes.
@@ -237,22 +243,6 @@ HWY_INLINE void store(D d, hn::Vec<D> v, std::byte* p) {
   } else {
     store_integer<type>(d, v, p);
   }
-}
-
-/// Loads the first `lanes` lanes only, the others are 0; reads nothing beyond.
-template <DType type, class D>
-HWY_INLINE hn::Vec<D> load_first(D d, const std::byte* p, std::size_t lanes) {
-  alignas(64) std::byte buffer[hn::MaxLanes(d) * sizeof(Stored<type>)] = {};
-  std::memcpy(buffer, p, lanes * sizeof(Stored<type>));
-  return load<type>(d, buffer);
-}
-
-/// Stores the first `lanes` lanes only; writes nothing beyond.
-template <DType type, class D>
-HWY_INLINE void store_first(D d, hn::Vec<D> v, std::byte* p, std::size_t lanes) {
-  alignas(64) std::byte buffer[hn::MaxLanes(d) * sizeof(Stored<type>)];
-  store<type>(d, v, buffer);
-  std::memcpy(p, buffer, lanes * sizeof(Stored<type>));
 }
 
 }  // namespace tutti::kernel::HWY_NAMESPACE

@@ -7,6 +7,9 @@
 #define TUTTI_KERNEL_OPERATIONS_INL
 #endif
 
+#include <bit>
+#include <cmath>
+
 #include "kernel/simd/lanes-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -102,23 +105,68 @@ struct HalfExtreme {
   }
 };
 
-/// v / divisor: a true division of floating lanes; integers are rounded toward zero.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V divide(D d, V v, std::uint64_t divisor) {
-  using T = hn::TFromD<D>;
-  const T by = static_cast<T>(divisor);
-  if constexpr (std::is_floating_point_v<T>) {
-    return hn::Div(v, hn::Set(d, by));
-  } else {
-    alignas(64) std::byte buffer[hn::MaxLanes(d) * sizeof(T)];
-    store_lanes(d, v, buffer);
-    for (std::size_t i = 0; i < hn::MaxLanes(d); ++i) {
-      T lane;
-      std::memcpy(&lane, buffer + i * sizeof(T), sizeof lane);
-      lane /= by;
-      std::memcpy(buffer + i * sizeof(T), &lane, sizeof lane);
+/// What a loop needs to divide by the same number again and again.
+template <class T>
+struct Divisor {
+  T by;
+  /// Floating: the reciprocal. Integers: as a double, rounded up.
+  std::conditional_t<std::is_floating_point_v<T>, T, double> inverse;
+  /// Multiplying by the inverse gives the bits of the division: floating if the divisor is a power of two,
+  /// whose reciprocal is exact; integers of up to 50 bits if the divisor has at most 50 too.
+  bool by_product;
+
+  explicit Divisor(std::uint64_t divisor) : by(static_cast<T>(divisor)) {
+    if constexpr (std::is_floating_point_v<T>) {
+      inverse = T{1} / by;
+      by_product = std::has_single_bit(divisor);
+    } else {
+      inverse = std::nextafter(1.0 / static_cast<double>(divisor), 1.0);
+      by_product = divisor > 1 && divisor < (std::uint64_t{1} << 50U);
     }
-    return load_lanes(d, buffer);
+  }
+};
+
+/// Lane by lane; kept out of the loops.
+template <class D, class V = hn::Vec<D>>
+HWY_NOINLINE V divide_integers(D d, V v, hn::TFromD<D> by) {
+  using T = hn::TFromD<D>;
+  alignas(64) std::byte buffer[hn::MaxLanes(d) * sizeof(T)];
+  store_lanes(d, v, buffer);
+  for (std::size_t i = 0; i < hn::MaxLanes(d); ++i) {
+    T lane;
+    std::memcpy(&lane, buffer + i * sizeof(T), sizeof lane);
+    lane /= by;
+    std::memcpy(buffer + i * sizeof(T), &lane, sizeof lane);
+  }
+  return load_lanes(d, buffer);
+}
+
+/// v / divisor: correctly rounded in floating lanes; integers are rounded toward zero.
+///
+/// Integers v, |v| < 2^50, become exact doubles. The inverse exceeds 1/d by less than 2^-51.4 of it, so the
+/// rounded product is at least the quotient where that is whole (rounding is monotonic), and where it is not,
+/// exceeds it by less than 2^-51 of it, hence by less than the 1/d that are missing to the next whole number.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V divide(D d, V v, const Divisor<hn::TFromD<D>>& divisor) {
+  using T = hn::TFromD<D>;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (divisor.by_product) return hn::Mul(v, hn::Set(d, divisor.inverse));
+    return hn::Div(v, hn::Set(d, divisor.by));
+  } else {
+#if HWY_TARGET != HWY_SCALAR
+    const hn::RebindToSigned<D> di;
+    const hn::RebindToUnsigned<D> du;
+    const hn::Rebind<double, D> df;
+    constexpr bool has_sign = std::is_signed_v<T>;
+    const auto bits = hn::BitCast(du, v);
+    const auto shifted = has_sign ? hn::Add(bits, hn::Set(du, std::uint64_t{1} << 50U)) : bits;
+    const bool small = hn::AllTrue(du, hn::Eq(hn::ShiftRight<50 + has_sign>(shifted), hn::Zero(du)));
+    if (small && divisor.by_product) {
+      const auto product = hn::Mul(hn::ConvertTo(df, hn::BitCast(di, v)), hn::Set(df, divisor.inverse));
+      return hn::BitCast(d, hn::ConvertTo(di, product));
+    }
+#endif
+    return divide_integers(d, v, divisor.by);
   }
 }
 
