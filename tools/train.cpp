@@ -3,11 +3,13 @@
 
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/options.hpp"
 #include "tools/command.hpp"
 #include "tools/stop_signal.hpp"
 #include "train/trainer.hpp"
@@ -25,10 +27,19 @@ struct Text {
   std::string schedule = "cosine";
 };
 
+/// Open MPI gives its processes a terminal of its own making, so under a launcher its standard output counts, where it can be seen.
+bool on_terminal() {
+  if (isatty(STDOUT_FILENO) == 0) return false;
+  if (!base::launch_hint().size) return true;
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", getppid()), error).string();
+  return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty");
+}
+
 /// A progress bar on a terminal, plain lines elsewhere.
 class Printer final : public train::Reporter {
  public:
-  Printer() : bar_(isatty(STDOUT_FILENO) != 0) {}
+  Printer() : bar_(on_terminal()) {}
 
   void started(const std::string& description) override { line(description); }
 

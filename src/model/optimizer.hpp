@@ -15,7 +15,7 @@ struct OptimizerOptions {
   float beta1 = 0.9F;        ///< adam
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
-  float weight_decay = 0;  ///< added to the gradient times the parameter, both kinds
+  float weight_decay = 5e-4F;  ///< added to the gradient times the parameter, both kinds
 };
 
 /// A named array of the state that a checkpoint must hold.

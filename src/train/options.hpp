@@ -20,10 +20,10 @@ struct TrainOptions {
   model::Loss loss = model::Loss::cross_entropy;
   model::OptimizerOptions optimizer;
   model::RateKind rate_kind = model::RateKind::cosine;
-  float rate = 0.1F;
+  float rate = 0.2F;
   std::size_t warmup_steps = 0;
   std::size_t batch = 64;  ///< samples of a step, over all ranks
-  std::size_t epochs = 30;
+  std::size_t epochs = 60;
   std::size_t steps = 0;  ///< 0: by epochs
   std::uint64_t seed = 1;
   std::string algorithm;  ///< of the gradients' allreduce; empty: chosen
