@@ -12,3 +12,7 @@ inline auto ContainsSubstring(const std::string& text) {
   return Contains(text);
 }
 #endif
+
+#ifdef TUTTI_CATCH3
+using Catch::Approx;
+#endif

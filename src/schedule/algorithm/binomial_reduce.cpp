@@ -2,6 +2,14 @@
 // by the root if the root is below that node, else by its lowest rank. So the order of additions does not
 // depend on the root, as it does where ranks are renumbered. 1 + log2 p rounds of the whole buffer; the
 // runner pipelines segments.
+//
+// clang-format off
+// Worked out (reduce binomial, 6 ranks, root 3; tutti explain reads it back):
+//   round  rank 0  rank 1  rank 2  rank 3  rank 4  rank 5
+//       0  +1[0]   >0[0]   >3[0]   +2[0]
+//       1  >3[0]                   +0[0]   +5[0]   >4[0]
+//       2                          +4[0]   >3[0]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {

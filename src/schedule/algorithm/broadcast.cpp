@@ -2,6 +2,14 @@
 // messages. scatter_allgather: halves go down a binomial tree until every rank has its block, then around a
 // ring: about twice the buffer per rank whatever p: long messages. Ranks are numbered from the root: nothing
 // is added, so no order suffers.
+//
+// clang-format off
+// Worked out (broadcast binomial, 6 ranks; tutti explain reads it back):
+//   round  rank 0  rank 1  rank 2  rank 3  rank 4  rank 5
+//       0  >4[0]                           <0[0]
+//       1  >2[0]           <0[0]
+//       2  >1[0]   <0[0]   >3[0]   <2[0]   >5[0]   <4[0]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {

@@ -1,6 +1,14 @@
 // Bruck: in round s every rank hands all blocks that it has (at most 2^s) to the rank 2^s before it.
 // ceil(log2 p) rounds at every rank count: the choice for short blocks. Ranges that wrap around the last
 // block go as two messages.
+//
+// clang-format off
+// Worked out (allgather bruck, 5 ranks; tutti explain reads it back):
+//   round  rank 0           rank 1           rank 2               rank 3           rank 4
+//       0  >4[0] <1[1]      >0[1] <2[2]      >1[2] <3[3]          >2[3] <4[4]      >3[4] <0[0]
+//       1  >3[0-1] <2[2-3]  >4[1-2] <3[3-4]  >0[2-3] <4[4] <4[0]  >1[3-4] <0[0-1]  >2[4] >2[0] <1[1-2]
+//       2  >1[0] <4[4]      >2[1] <0[0]      >3[2] <1[1]          >4[3] <2[2]      >0[4] <3[3]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {

@@ -2,6 +2,13 @@
 // canonical order and sends the result to everybody. Two rounds, 2 (p-1)/p of the buffer, p - 1 messages a
 // round: the choice for few ranks. Contributions are kept apart until all are there (slots); received one
 // after the other they would be added left to right, which is canonical for two ranks only.
+//
+// clang-format off
+// Worked out (allreduce direct, 3 ranks; tutti explain reads it back):
+//   round  rank 0                        rank 1                        rank 2
+//       0  >1[1] ~2[0] >2[2] ~1[0] =[0]  >2[2] ~0[1] >0[0] ~2[1] =[1]  >0[0] ~1[2] >1[1] ~0[2] =[2]
+//       1  >1[0] <2[2] >2[0] <1[1]       >2[1] <0[0] >0[1] <2[2]       >0[2] <1[1] >1[2] <0[0]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {

@@ -3,6 +3,24 @@
 // buffer once each way. Latency grows with log2 p; the runner pipelines segments. Each tree is a strand of
 // its own: zipped round by round they would wait for each other in a circle. A node adds its children to
 // itself: not canonical, the same on all ranks.
+//
+// clang-format off
+// Worked out (allreduce double_tree, 5 ranks; tutti explain reads it back):
+//   strand 0
+//   round  rank 0  rank 1  rank 2       rank 3  rank 4
+//       0  +4[0]           +1[0]                +2[0]
+//       1                  +3[0]
+//       2          >2[0]   >4[0]        >2[0]   >0[0]
+//       3          <2[0]   <4[0]        <2[0]   <0[0]
+//       4  >4[0]           >1[0] >3[0]          >2[0]
+//   strand 1
+//   round  rank 0  rank 1  rank 2  rank 3       rank 4
+//       0  +3[1]   +0[1]           +2[1]
+//       1                          +4[1]
+//       2  >1[1]           >3[1]   >0[1]        >3[1]
+//       3  <1[1]           <3[1]   <0[1]        <3[1]
+//       4  >3[1]   >0[1]           >2[1] >4[1]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {

@@ -2,6 +2,17 @@
 // way back. 2 log2 p rounds, 2 (p-1)/p of the buffer: the choice for long messages. The distance doubles
 // (rather than halves, as in most libraries), so that the halves that are combined are aligned: canonical at
 // every rank count. Ranks beyond a power of two fold with their neighbour first and get the result last.
+//
+// clang-format off
+// Worked out (allreduce halving_doubling, 5 ranks; tutti explain reads it back):
+//   round  rank 0           rank 1   rank 2           rank 3           rank 4
+//       0  +1[0-3]          >0[0-3]
+//       1  >2[2-3] +2[0-1]           >0[0-1] +0[2-3]  >4[2-3] +4[0-1]  >3[0-1] +3[2-3]
+//       2  >3[1] +3[0]               >4[3] +4[2]      >0[0] +0[1]      >2[2] +2[3]
+//       3  >3[0] <3[1]               >4[2] <4[3]      >0[1] <0[0]      >2[3] <2[2]
+//       4  >2[0-1] <2[2-3]           >0[2-3] <0[0-1]  >4[0-1] <4[2-3]  >3[2-3] <3[0-1]
+//       5  >1[0-3]          <0[0-3]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {

@@ -1,6 +1,15 @@
 // Recursive doubling: in round s ranks at distance 2^s exchange the whole buffer and both add. log2 p rounds
 // of the whole buffer: the choice for short messages. Ranks beyond a power of two fold with their neighbour
 // first and get the result last. Canonical at every rank count, because halves that are combined are aligned.
+//
+// clang-format off
+// Worked out (allreduce recursive_doubling, 5 ranks; tutti explain reads it back):
+//   round  rank 0       rank 1  rank 2       rank 3       rank 4
+//       0  +1[0]        >0[0]
+//       1  >2[0] +2[0]          >0[0] +0[0]  >4[0] +4[0]  >3[0] +3[0]
+//       2  >3[0] +3[0]          >4[0] +4[0]  >0[0] +0[0]  >2[0] +2[0]
+//       3  >1[0]        <0[0]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {

@@ -1,6 +1,15 @@
 // Ring: every rank talks to its two neighbours only. Reduce-scatter, then allgather, p - 1 rounds each; each
 // rank sends 2 (p-1)/p of the buffer. Sums run around the ring, so that every block is added in another
 // order: not canonical from three ranks up, but the same on all ranks.
+//
+// clang-format off
+// Worked out (allreduce ring, 3 ranks; tutti explain reads it back):
+//   round  rank 0       rank 1       rank 2
+//       0  >1[0] +2[2]  >2[1] +0[0]  >0[2] +1[1]
+//       1  >1[2] +2[1]  >2[0] +0[2]  >0[1] +1[0]
+//       2  >1[1] <2[0]  >2[2] <0[1]  >0[0] <1[2]
+//       3  >1[0] <2[2]  >2[1] <0[0]  >0[2] <1[1]
+// clang-format on
 #include "schedule/algorithm/algorithms.hpp"
 
 namespace tutti::schedule::algorithm {
