@@ -14,7 +14,11 @@
 ///
 /// NaN: min and max give the canonical quiet NaN (positive, only the top mantissa bit set) if either operand
 /// is NaN. Every floating result that is NaN is that canonical NaN, whatever the operands' payloads, in every
-/// loop and on every path.
+/// loop and on every path. Only a plain copy (convert, or reduce_many of one array, to the same type without
+/// a divisor) keeps the bits it finds.
+///
+/// All throw InvalidArgument for types that the call does not know, a divisor with an op other than average,
+/// and a divisor that does not fit a signed accumulator.
 namespace tutti::kernel {
 
 /// Type in which partial results of `op` over `type` are kept and travel: f32 for sums, averages and products
@@ -35,8 +39,8 @@ struct Target {
 
 /// target[i] = a[i] op b[i], i < count, computed in accumulator(type, op). `type` is the element type of the
 /// collective; each of a, b and target is of that type or of its accumulator. If `divisor` is not 0 (op
-/// average only) the sum is divided by it before the one rounding: floating types multiply nothing, they
-/// divide; integers truncate toward zero. target may be the same array as a or b if it has the same type.
+/// average only) the sum is divided by it before the one rounding: floating results have the bits of a true
+/// division; integers truncate toward zero. target may be the same array as a or b if it has the same type.
 void reduce(Op op, DType type, Target target, Source a, Source b, std::size_t count,
             std::uint64_t divisor = 0);
 
