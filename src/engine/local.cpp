@@ -51,7 +51,7 @@ std::vector<std::exception_ptr> run_local_catching(Rank ranks, const LocalOption
           run_rank(std::move(group.endpoints[index]), ranks, options, body);
         } catch (...) {
           errors[index] = std::current_exception();
-          abort_loopback(*group.hub, fmt::format("rank {} is gone: {}", rank, text_of(errors[index])));
+          abort_loopback(*group.hub, rank, fmt::format("rank {} is gone: {}", rank, text_of(errors[index])));
         }
       });
     }

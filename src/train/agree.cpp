@@ -20,7 +20,9 @@ void agree(Communicator& world, const std::string& complaint) {
   if (first == world.size()) return;
   const std::string where =
       world.size() == 1 ? "" : fmt::format("rank {} of {} ({}): ", first, world.size(), base::host_name());
-  throw base::AgreedError(broadcast_text(world, where + complaint, first));
+  const std::string text = broadcast_text(world, where + complaint, first);
+  world.barrier();  // nobody leaves before all have the text
+  throw base::AgreedError(text);
 }
 
 }  // namespace tutti::train

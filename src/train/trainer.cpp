@@ -242,7 +242,7 @@ class Training {
     if (finite) return;
     const std::string what = fmt::format("step {}: {}", step_ + 1,
                                          std::isfinite(own_loss) ? "the sum of the gradients is not finite"
-                                                                 : fmt::format("the loss is {}", own_loss));
+                                                                 : fmt::format("the loss is {}", std::abs(own_loss)));
     const bool mine = !std::isfinite(own_loss);
     std::int32_t guilty = mine ? 1 : 0;
     world_.allreduce(std::span(&guilty, 1), Op::max, {.name = "finite"});

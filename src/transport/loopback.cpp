@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -33,13 +34,17 @@ using Shared = std::shared_ptr<Message>;
 
 class LoopbackHub {
  public:
-  LoopbackHub(Rank ranks, Protocol protocol) : ranks_(ranks), protocol_(protocol) {}
+  /// `names`: the numbers of the members in the first hub, by which they are reported gone.
+  LoopbackHub(std::vector<Rank> names, Protocol protocol)
+      : ranks_(static_cast<Rank>(names.size())),
+        protocol_(protocol),
+        names_(std::move(names)),
+        gone_(names_.size()) {}
 
   Rank ranks() const { return ranks_; }
 
   void post(const Shared& message) {
     const std::scoped_lock lock(mutex_);
-    check_alive();
     const bool is_send = message->target == nullptr;
     auto& others = is_send ? receives_ : sends_;
     const auto match = std::find_if(others.begin(), others.end(), [&](const Shared& other) {
@@ -51,6 +56,7 @@ class LoopbackHub {
       is_send ? deliver(*message, *other) : deliver(*other, *message);
       return;
     }
+    check_alive(is_send ? message->to : message->from);
     if (is_send && protocol_ == Protocol::eager) {
       const auto* bytes = static_cast<const std::byte*>(message->source);
       message->eager.assign(bytes, bytes + message->bytes);
@@ -63,7 +69,7 @@ class LoopbackHub {
   /// Done, or the text of a mismatch.
   std::pair<bool, std::string> state(const Message& message) {
     const std::scoped_lock lock(mutex_);
-    if (!message.done) check_alive();
+    if (!message.done) check_alive(message.target == nullptr ? message.to : message.from);
     return {message.done, message.mismatch};
   }
 
@@ -73,11 +79,13 @@ class LoopbackHub {
     receives_.remove(message);
   }
 
-  void abort(const std::string& reason) {
+  void abort(Rank name, const std::string& reason) {
     const std::scoped_lock lock(mutex_);
-    if (reason_.empty()) reason_ = reason;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (names_[i] == name) gone_[i] = reason;
+    }
     for (const auto& child : children_) {
-      if (const auto alive = child.lock()) alive->abort(reason);
+      if (const auto alive = child.lock()) alive->abort(name, reason);
     }
     changed_.notify_all();
   }
@@ -90,16 +98,22 @@ class LoopbackHub {
     split.members.emplace_back(color, key, rank);
     if (std::cmp_equal(split.members.size(), ranks_)) {
       std::sort(split.members.begin(), split.members.end());
-      for (const auto& [member_color, member_key, member] : split.members) ++split.sizes[member_color];
-      for (const auto& [group, size] : split.sizes) {
-        split.hubs[group] = std::make_shared<LoopbackHub>(size, protocol_);
+      std::map<int, std::vector<Rank>> groups;
+      for (const auto& [member_color, member_key, member] : split.members) {
+        groups[member_color].push_back(names_[static_cast<std::size_t>(member)]);
+      }
+      for (auto& [group, names] : groups) {
+        split.hubs[group] = std::make_shared<LoopbackHub>(std::move(names), protocol_);
         children_.push_back(split.hubs[group]);
       }
       split.complete = true;
       changed_.notify_all();
     }
-    changed_.wait(lock, [&] { return split.complete || !reason_.empty(); });
-    check_alive();
+    const auto somebody_gone = [this] {
+      return std::ranges::find_if(gone_, [](const auto& reason) { return !reason.empty(); });
+    };
+    changed_.wait(lock, [&] { return split.complete || somebody_gone() != gone_.end(); });
+    if (!split.complete) throw PeerLostError(*somebody_gone());
     Rank position = 0;
     for (const auto& [member_color, member_key, member] : split.members) {
       if (member_color != color) continue;
@@ -114,14 +128,14 @@ class LoopbackHub {
  private:
   struct Split {
     std::vector<std::tuple<int, int, Rank>> members;
-    std::map<int, Rank> sizes;
     std::map<int, std::shared_ptr<LoopbackHub>> hubs;
     Rank left = 0;
     bool complete = false;
   };
 
-  void check_alive() const {
-    if (!reason_.empty()) throw PeerLostError(reason_);
+  void check_alive(Rank peer) const {
+    if (const auto& reason = gone_[static_cast<std::size_t>(peer)]; !reason.empty())
+      throw PeerLostError(reason);
   }
 
   static void deliver(Message& send, Message& receive) {
@@ -138,13 +152,14 @@ class LoopbackHub {
 
   const Rank ranks_;
   const Protocol protocol_;
+  const std::vector<Rank> names_;
+  std::vector<std::string> gone_;  ///< why, for each member; empty: it is there
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Shared> sends_;
   std::list<Shared> receives_;
   std::map<std::uint32_t, Split> splits_;
   std::vector<std::weak_ptr<LoopbackHub>> children_;
-  std::string reason_;
 };
 
 namespace {
@@ -203,14 +218,16 @@ class Endpoint final : public Transport {
 
 Loopback make_loopback(Rank ranks, Protocol protocol) {
   base::require(ranks >= 1, "a group needs at least one rank, not {}", ranks);
-  Loopback group{std::make_shared<LoopbackHub>(ranks, protocol), {}};
+  std::vector<Rank> names(static_cast<std::size_t>(ranks));
+  std::iota(names.begin(), names.end(), 0);
+  Loopback group{std::make_shared<LoopbackHub>(std::move(names), protocol), {}};
   for (Rank rank = 0; rank < ranks; ++rank)
     group.endpoints.push_back(std::make_unique<Endpoint>(group.hub, rank));
   return group;
 }
 
-void abort_loopback(LoopbackHub& hub, const std::string& reason) {
-  hub.abort(reason);
+void abort_loopback(LoopbackHub& hub, Rank rank, const std::string& reason) {
+  hub.abort(rank, reason);
 }
 
 }  // namespace tutti::transport

@@ -22,8 +22,8 @@ struct Loopback {
 
 Loopback make_loopback(Rank ranks, Protocol protocol);
 
-/// From now on every call on any endpoint of the hub (and of its splits) throws PeerLostError with this
-/// reason: a rank is gone.
-void abort_loopback(LoopbackHub& hub, const std::string& reason);
+/// Rank `rank` of the hub is gone: what it has sent can still be received, but who waits for it, or sends to
+/// it, gets PeerLostError with this reason, here and in all splits of the hub.
+void abort_loopback(LoopbackHub& hub, Rank rank, const std::string& reason);
 
 }  // namespace tutti::transport
