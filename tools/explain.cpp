@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <fstream>
 #include <memory>
-#include <vector>
 
 #include "base/error.hpp"
 #include "schedule/explain.hpp"
@@ -23,18 +22,8 @@ struct Options {
   std::string svg;
 };
 
-const schedule::Algorithm& find_algorithm(schedule::Collective collective, const std::string& name) {
-  if (const auto* algorithm = schedule::find(collective, name)) return *algorithm;
-  std::vector<std::string_view> names;
-  for (const auto& algorithm : schedule::algorithms()) {
-    if (algorithm.collective == collective) names.push_back(algorithm.name);
-  }
-  base::fail<InvalidArgument>("no {} algorithm '{}'; known are {}", name_of(collective), name,
-                              fmt::join(names, ", "));
-}
-
 int run(const Options& options) {
-  const auto& algorithm = find_algorithm(parse_collective(options.collective), options.algorithm);
+  const auto& algorithm = schedule::require_algorithm(parse_collective(options.collective), options.algorithm);
   const std::uint32_t radix = options.radix == 0 ? algorithm.radices.front() : options.radix;
   const schedule::Generated schedule(algorithm, options.ranks, options.root, radix);
   base::require(options.rank < options.ranks, "--rank {}: there are {} ranks", options.rank, options.ranks);

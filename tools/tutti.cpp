@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <exception>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
@@ -27,6 +29,16 @@ std::span<const Command> commands() {
 
 }  // namespace tutti::tools
 
+namespace {
+
+/// Launchers end the job when the first rank fails: the one that says why must come first.
+int fail_after_speaker(int status) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  return status;
+}
+
+}  // namespace
+
 int main(int argc, char* argv[]) {
   using tutti::tools::commands;
   CLI::App app("tutti: decentralized data-parallel SGD over MPI", "tutti");
@@ -47,18 +59,16 @@ int main(int argc, char* argv[]) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (speaks) return app.exit(error);
-    return error.get_exit_code() == 0 ? 0 : 2;
+    if (speaks) return app.exit(error) == 0 ? 0 : 2;
+    return error.get_exit_code() == 0 ? 0 : fail_after_speaker(2);
   }
   try {
     return run();
-  } catch (const tutti::base::AgreedError& error) {
-    if (speaks) fmt::print(stderr, "tutti: error: {}\n", error.what());
-    return 1;
   } catch (const tutti::InvalidArgument& error) {
-    // Before ranks talk to each other they all find the same fault.
-    if (speaks) fmt::print(stderr, "tutti: error: {}\n", error.what());
-    return 2;
+    // Agreed on by all ranks, or found by each of them before they talk to each other.
+    if (!speaks) return fail_after_speaker(1);
+    fmt::print(stderr, "tutti: error: {}\n", error.what());
+    return 1;
   } catch (const std::exception& error) {
     fmt::print(stderr, "tutti: error: {}\n", error.what());
     return 1;

@@ -65,15 +65,7 @@ double ScheduleEngine::seconds(const Algorithm& algorithm, std::uint32_t radix,
 }
 
 ScheduleEngine::Choice ScheduleEngine::named(const Request& request, std::string_view wanted) {
-  const Algorithm* algorithm = schedule::find(request.collective, wanted);
-  if (algorithm == nullptr) {
-    std::vector<std::string_view> names;
-    for (const Algorithm& known : schedule::algorithms()) {
-      if (known.collective == request.collective) names.push_back(known.name);
-    }
-    base::fail<InvalidArgument>("there is no {} algorithm '{}'; known are {}",
-                                schedule::name_of(request.collective), wanted, fmt::join(names, ", "));
-  }
+  const Algorithm* algorithm = &schedule::require_algorithm(request.collective, wanted);
   const std::uint32_t radix = algorithm->radices.front();
   const schedule::Shape shape{transport_.size(), transport_.rank(), radix, request.root};
   base::require(algorithm->accepts(shape), "{} '{}' does not work for {} ranks",

@@ -24,6 +24,15 @@ const Algorithm* find(Collective collective, std::string_view name) {
   return nullptr;
 }
 
+const Algorithm& require_algorithm(Collective collective, std::string_view name) {
+  if (const Algorithm* found = find(collective, name)) return *found;
+  std::vector<std::string_view> names;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective == collective) names.push_back(algorithm.name);
+  }
+  base::fail<InvalidArgument>("there is no {} algorithm '{}'; known are {}", name_of(collective), name, fmt::join(names, ", "));
+}
+
 Generated::Generated(const Algorithm& algorithm, Rank ranks, Rank root, std::uint32_t radix)
     : algorithm_(algorithm), shape_{ranks, 0, radix, root} {
   base::require(ranks >= 1 && root >= 0 && root < ranks && radix >= 2 && algorithm.accepts(shape_),

@@ -105,6 +105,8 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 /// nullptr if there is none of this name for this collective.
 const Algorithm* find(Collective collective, std::string_view name);
+/// Throws InvalidArgument that lists the known ones if there is none of this name.
+const Algorithm& require_algorithm(Collective collective, std::string_view name);
 
 /// A schedule for one rank count: a generator's (see Generated), or, in tests, a stored and mutated one.
 class Schedule {

@@ -13,6 +13,7 @@
 #include "base/random.hpp"
 #include "data/file.hpp"
 #include "data/order.hpp"
+#include "schedule/schedule.hpp"
 #include "train/agree.hpp"
 #include "train/checkpoint.hpp"
 
@@ -86,6 +87,7 @@ class Training {
              .base = options_.rate,
              .warmup_steps = options_.warmup_steps,
              .total_steps = total_steps_};
+    if (!options_.algorithm.empty()) schedule::require_algorithm(schedule::Collective::allreduce, options_.algorithm);
     call_ = {.name = "gradient", .algorithm = options_.algorithm};
     if (!options_.order.empty()) call_.order = options_.order == "any" ? Order::any : Order::canonical;
   }
