@@ -23,7 +23,8 @@ struct Options {
 };
 
 int run(const Options& options) {
-  const auto& algorithm = schedule::require_algorithm(parse_collective(options.collective), options.algorithm);
+  const auto& algorithm =
+      schedule::require_algorithm(parse_collective(options.collective), options.algorithm);
   const std::uint32_t radix = options.radix == 0 ? algorithm.radices.front() : options.radix;
   const schedule::Generated schedule(algorithm, options.ranks, options.root, radix);
   base::require(options.rank < options.ranks, "--rank {}: there are {} ranks", options.rank, options.ranks);

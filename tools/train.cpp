@@ -27,7 +27,8 @@ struct Text {
   std::string schedule = "cosine";
 };
 
-/// Open MPI gives its processes a terminal of its own making, so under a launcher its standard output counts, where it can be seen.
+/// Open MPI gives its processes a terminal of its own making, so under a launcher the launcher's standard
+/// output counts, where it can be seen.
 bool on_terminal() {
   if (isatty(STDOUT_FILENO) == 0) return false;
   if (!base::launch_hint().size) return true;

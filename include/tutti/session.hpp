@@ -19,11 +19,12 @@ struct SessionInfo {
 };
 
 /// tutti in this process. Takes MPI as it finds it. If nobody has initialized it, does so with
-/// MPI_THREAD_SERIALIZED (and finalizes it in the destructor): then all calls to MPI are tutti's; a program that calls
-/// MPI itself initializes it first, best with MPI_THREAD_MULTIPLE. One session at a time per process.
+/// MPI_THREAD_SERIALIZED (and finalizes it in the destructor): then all calls to MPI are tutti's; a program
+/// that calls MPI itself initializes it first, best with MPI_THREAD_MULTIPLE. One session at a time per
+/// process.
 ///
-/// Reads the TUTTI_* variables once, here. Throws InvalidArgument, on every rank, if one is wrong on any rank or if the
-/// launcher started another number of processes than MPI knows of.
+/// Reads the TUTTI_* variables once, here. Throws InvalidArgument, on every rank, if one is wrong on any rank
+/// or if the launcher started another number of processes than MPI knows of.
 class TUTTI_API Session {
  public:
   Session(int* argc, char*** argv);

@@ -30,7 +30,8 @@ const Algorithm& require_algorithm(Collective collective, std::string_view name)
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective == collective) names.push_back(algorithm.name);
   }
-  base::fail<InvalidArgument>("there is no {} algorithm '{}'; known are {}", name_of(collective), name, fmt::join(names, ", "));
+  base::fail<InvalidArgument>("there is no {} algorithm '{}'; known are {}", name_of(collective), name,
+                              fmt::join(names, ", "));
 }
 
 Generated::Generated(const Algorithm& algorithm, Rank ranks, Rank root, std::uint32_t radix)

@@ -87,7 +87,8 @@ class Training {
              .base = options_.rate,
              .warmup_steps = options_.warmup_steps,
              .total_steps = total_steps_};
-    if (!options_.algorithm.empty()) schedule::require_algorithm(schedule::Collective::allreduce, options_.algorithm);
+    if (!options_.algorithm.empty())
+      schedule::require_algorithm(schedule::Collective::allreduce, options_.algorithm);
     call_ = {.name = "gradient", .algorithm = options_.algorithm};
     if (!options_.order.empty()) call_.order = options_.order == "any" ? Order::any : Order::canonical;
   }
@@ -242,9 +243,10 @@ class Training {
     const bool finite = std::isfinite(total_loss) && std::all_of(gradient.begin(), gradient.end(),
                                                                  [](float g) { return std::isfinite(g); });
     if (finite) return;
-    const std::string what = fmt::format("step {}: {}", step_ + 1,
-                                         std::isfinite(own_loss) ? "the sum of the gradients is not finite"
-                                                                 : fmt::format("the loss is {}", std::abs(own_loss)));
+    const std::string what =
+        fmt::format("step {}: {}", step_ + 1,
+                    std::isfinite(own_loss) ? "the sum of the gradients is not finite"
+                                            : fmt::format("the loss is {}", std::abs(own_loss)));
     const bool mine = !std::isfinite(own_loss);
     std::int32_t guilty = mine ? 1 : 0;
     world_.allreduce(std::span(&guilty, 1), Op::max, {.name = "finite"});
