@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -44,14 +45,21 @@ int main(int argc, char* argv[]) {
   CLI::App app("tutti: decentralized data-parallel SGD over MPI", "tutti");
   app.set_version_flag("--version", fmt::format("tutti {}", tutti::version));
   app.require_subcommand(1);
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "Read options from this file (INI or TOML; a section for each subcommand)")
       ->envname("TUTTI_CONFIG");
   app.footer("Launch training with mpirun: mpirun -n 4 tutti train");
   std::function<int()> run;
   for (const auto& command : commands()) {
     CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
+    sub->fallthrough();  // --config may stand behind the subcommand too
     const std::function<int()> action = command.attach(*sub);
     sub->callback([&run, action] { run = action; });
+  }
+  const auto is_first_word = [&](const auto& command) { return argc > 1 && command.name == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(commands(), is_first_word)) {
+    fmt::print(stderr, "tutti: error: unknown command '{}'; tutti --help lists them\n", argv[1]);
+    return 2;
   }
   // Before MPI is up only the launcher knows the rank; a usage error is printed once, by rank 0, and ends
   // every rank.
