@@ -147,9 +147,10 @@ std::string draw_strand(const Schedule& schedule, std::uint32_t strand, int top)
     svg += fmt::format(
         "<line x1='{}' y1='{}' x2='{}' y2='{}' stroke='{}' class='message' marker-end='url(#{})'/>\n", x1, y1,
         x2, y2, colour_of(message.kind), name_of(message.kind));
-    // Labels near the sender, where arrows of one round have not met yet.
-    svg += fmt::format("<text x='{}' y='{}' class='label' fill='{}'>{}</text>\n", x1 + (x2 - x1) / 4 + 4,
-                       y1 + (y2 - y1) / 4 - 2, colour_of(message.kind), text_of(message.blocks));
+    // Labels near the sender, where arrows of one round have not met yet, on the outer side of the arrow.
+    svg += fmt::format("<text x='{}' y='{}' class='label' text-anchor='{}' fill='{}'>{}</text>\n",
+                       x1 + (x2 - x1) / 4, y1 + (y2 - y1) / 4 - 4, x2 > x1 ? "start" : "end",
+                       colour_of(message.kind), text_of(message.blocks));
   }
   return svg;
 }
@@ -158,12 +159,12 @@ std::string legend(int y) {
   std::string svg;
   int x = left_margin;
   for (const auto& [kind, text] : {std::pair(Kind::recv, "overwrites"), std::pair(Kind::recv_reduce, "adds"),
-                                   std::pair(Kind::recv_slot, "into a slot (dot: sum of slots)")}) {
+                                   std::pair(Kind::recv_slot, "into a slot; dot: sum of slots")}) {
     svg += fmt::format(
         "<line x1='{}' y1='{}' x2='{}' y2='{}' stroke='{}' class='message' marker-end='url(#{})'/>\n", x, y,
         x + 30, y, colour_of(kind), name_of(kind));
     svg += fmt::format("<text x='{}' y='{}' class='small'>{}</text>\n", x + 38, y + 4, text);
-    x += 140;
+    x += 150;
   }
   return svg;
 }
@@ -224,7 +225,7 @@ std::string draw_svg(const Schedule& schedule, std::string_view title) {
     body += fmt::format("<text x='{}' y='{}' class='head'>rank {}</text>\n",
                         left_margin + rank * column_width + column_width / 2, 78, rank);
   }
-  const int width = std::max(left_margin + schedule.ranks() * column_width + 20, 560);
+  const int width = std::max(left_margin + schedule.ranks() * column_width + 20, 640);
   std::string svg =
       fmt::format("<svg xmlns='http://www.w3.org/2000/svg' width='{0}' height='{1}' viewBox='0 0 {0} {1}'>\n",
                   width, top);
