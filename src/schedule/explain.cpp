@@ -139,7 +139,10 @@ std::string draw_strand(const Schedule& schedule, std::uint32_t strand, int top)
       }
     }
   }
-  for (const Message& message : messages_of(schedule, strand)) {
+  const auto messages = messages_of(schedule, strand);
+  // Where everybody sends to everybody, labels would only cover each other: the table has them.
+  const bool labels = messages.size() <= 2UL * static_cast<std::size_t>(schedule.ranks()) * rounds;
+  for (const Message& message : messages) {
     const int x1 = x(message.from);
     const int x2 = x(message.to);
     const int y1 = y(message.sent) + 10;
@@ -147,6 +150,7 @@ std::string draw_strand(const Schedule& schedule, std::uint32_t strand, int top)
     svg += fmt::format(
         "<line x1='{}' y1='{}' x2='{}' y2='{}' stroke='{}' class='message' marker-end='url(#{})'/>\n", x1, y1,
         x2, y2, colour_of(message.kind), name_of(message.kind));
+    if (!labels) continue;
     // Labels near the sender, where arrows of one round have not met yet, on the outer side of the arrow.
     svg += fmt::format("<text x='{}' y='{}' class='label' text-anchor='{}' fill='{}'>{}</text>\n",
                        x1 + (x2 - x1) / 4, y1 + (y2 - y1) / 4 - 4, x2 > x1 ? "start" : "end",

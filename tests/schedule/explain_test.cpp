@@ -71,10 +71,10 @@ TEST_CASE("one rank's column can be asked for, and the drawing holds every messa
   CHECK(explain(schedule, 2).find("rank 1") == std::string::npos);
   const std::string svg = draw_svg(schedule, "allreduce direct");
   std::size_t arrows = 0;
-  for (std::size_t at = svg.find("class='label'"); at != std::string::npos;
-       at = svg.find("class='label'", at + 1))
+  for (std::size_t at = svg.find("class='message'"); at != std::string::npos;
+       at = svg.find("class='message'", at + 1))
     ++arrows;
-  CHECK(arrows == 24);
+  CHECK(arrows == 24 + 3);  // and the legend
   CHECK_THAT(svg, ContainsSubstring("allreduce direct") && ContainsSubstring("rank 3") &&
                       ContainsSubstring("</svg>"));
 }
