@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::size_t large = (std::size_t{1} << 31U) + 3;
 
-std::uint8_t byte_at(std::size_t i) { return static_cast<std::uint8_t>(i * 2654435761U >> 24U); }
+std::uint8_t byte_at(std::size_t i) {
+  return static_cast<std::uint8_t>(i * 2654435761U >> 24U);
+}
 
 }  // namespace
 
@@ -24,7 +26,8 @@ TEST_CASE("one message above 2^31 bytes goes in pieces and arrives whole") {
   if (world->rank() == 0) {
     for (std::size_t i = 0; i < large; ++i) data[i] = byte_at(i);
   }
-  const auto ticket = world->rank() == 0 ? world->send(1, {}, data.data(), large) : world->receive(0, {}, data.data(), large);
+  const auto ticket =
+      world->rank() == 0 ? world->send(1, {}, data.data(), large) : world->receive(0, {}, data.data(), large);
   while (!world->test(ticket)) {
   }
   std::size_t wrong = 0;
@@ -41,7 +44,8 @@ TEST_CASE("allreduce and broadcast of more than 2^31 elements") {
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < large; ++i) {
     std::uint8_t expected = 0;
-    for (Rank r = 0; r < world.size(); ++r) expected = std::max(expected, static_cast<std::uint8_t>(byte_at(i) + r));
+    for (Rank r = 0; r < world.size(); ++r)
+      expected = std::max(expected, static_cast<std::uint8_t>(byte_at(i) + r));
     wrong += data[i] != expected ? 1 : 0;
   }
   CHECK(wrong == 0);
