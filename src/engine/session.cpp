@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/wait.hpp"
 #include "engine/communicator_state.hpp"
+#include "schedule/schedule.hpp"
 #include "transport/mpi.hpp"
 
 namespace tutti {
@@ -32,6 +33,8 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
   std::string complaint;
   try {
     options = base::CoreOptions::from_environment();
+    if (!options.algorithm.empty())
+      schedule::require_algorithm(schedule::Collective::allreduce, options.algorithm);
   } catch (const InvalidArgument& error) {
     complaint = error.what();
   }

@@ -62,6 +62,7 @@ expect "cannot open 'none.tutti'" train --resume none.tutti
 expect "cannot make the output folder" train --output empty.csv
 expect "no allreduce algorithm 'fancy'" train --algorithm fancy --steps 1 --output ""
 expect "the loss is nan" train --lr 1e30 --output ""
+TUTTI_ALGORITHM=fancy expect "no allreduce algorithm 'fancy'" train --steps 1 --output ""
 TUTTI_SEGMENT_BYTES=many expect "TUTTI_SEGMENT_BYTES='many'" train --steps 1 --output ""
 echo "bad input: $passed passed, $failed failed"
 [ $failed = 0 ]
