@@ -43,6 +43,12 @@ leaked=$(grep -vE ' [TDB] (tutti::[A-Za-z_0-9]+(::|\()|_init$|_fini$)' <<<"$expo
 inner=$(grep -E ' tutti::(base|kernel|schedule|transport|engine|model|data|train)::' <<<"$exported" || true)
 [ -z "$leaked$inner" ] || fail "exported by accident:"$'\n'"$leaked"$'\n'"$inner"
 
+# Programs must start where there is no driver and no NCCL: neither may be linked.
+for file in "$library" "$work"/installed/bin/*; do
+  [ -e "$file" ] || continue
+  if readelf -d "$file" | grep -E 'NEEDED.*(libcuda|libcudart|libnccl)'; then fail "$file links a CUDA library"; fi
+done
+
 # As a subfolder of another project: its defaults are left alone, and the target has the same name.
 cmake -S "$source/tests/consumer/subfolder" -B "$work/subfolder" -G Ninja -DTUTTI="$source" -DTUTTI_PARTS=core \
   -DEXAMPLE="$source/tools/examples/allreduce.cpp" >"$work/subfolder.log"

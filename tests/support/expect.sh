@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command and holds its exit status and its output against what is expected.
-# Usage: expect.sh zero|nonzero [PATTERN | !PATTERN]… -- COMMAND…   (extended regular expressions; ! must not be there)
+# Usage: expect.sh zero|nonzero [PATTERN | !PATTERN | 1PATTERN]… -- COMMAND…
+# Extended regular expressions over lines; with ! no line may match, with 1 exactly one must.
 set -uo pipefail
 kind=$1
 shift
@@ -22,6 +23,9 @@ esac
 for pattern in "${patterns[@]}"; do
   if [[ "$pattern" == '!'* ]]; then
     if grep -qE -- "${pattern#!}" <<<"$output"; then complain "not to read: ${pattern#!}"; fi
+  elif [[ "$pattern" == 1* ]]; then
+    count=$(grep -cE -- "${pattern#1}" <<<"$output")
+    [ "$count" = 1 ] || complain "one line of: ${pattern#1}, found $count"
   elif ! grep -qE -- "$pattern" <<<"$output"; then
     complain "to read: $pattern"
   fi
