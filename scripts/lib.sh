@@ -24,6 +24,7 @@ mpi_launch() {
       # SIGTERM means: checkpoint, then end. mpirun must wait for that before it kills.
       if [[ "$version" =~ (Open\ MPI\)|Open\ MPI|OpenRTE)\)?\ +5 || "$version" == *prterun* ]]; then
         launch+=(--map-by :oversubscribe --mca mpi_yield_when_idle 1)
+        export PRTE_MCA_odls_base_sigkill_timeout=30
       else
         launch+=(--oversubscribe --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 30)
       fi
