@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <iostream>
 #include <map>
 #include <mutex>
 #include <sstream>
