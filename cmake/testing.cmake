@@ -57,9 +57,10 @@ endfunction()
 function(tutti_mpi_entry entry ranks timeout)
   tutti_mpi_command(launch ${ranks} ${timeout})
   math(EXPR outer "${timeout} + 15")
+  math(EXPR watchdog "${timeout} - 10")
   add_test(NAME ${entry}.p${ranks} COMMAND ${launch} ${ARGN})
   set_tests_properties(${entry}.p${ranks} PROPERTIES TIMEOUT ${outer} LABELS mpi PROCESSORS ${ranks}
-                       ENVIRONMENT "${TUTTI_MPI_ENVIRONMENT}" RUN_SERIAL TRUE)
+                       ENVIRONMENT "${TUTTI_MPI_ENVIRONMENT};TUTTI_TEST_LIMIT=${watchdog}" RUN_SERIAL TRUE)
 endfunction()
 
 function(tutti_mpi_test name)

@@ -18,8 +18,9 @@ struct CloseLibrary {
   void operator()(void* library) const { dlclose(library); }
 };
 
-/// What the answers of cudaGetDeviceCount mean that mean "no CUDA here".
-const char* reason_of(int error) {
+}  // namespace
+
+std::string reason_of(int error) {
   switch (error) {
     case 34: return "the driver is a stub";
     case 35: return "no driver, or one too old for this runtime";
@@ -32,8 +33,6 @@ const char* reason_of(int error) {
     default: return "the runtime failed";
   }
 }
-
-}  // namespace
 
 Query query() {
   Query result;

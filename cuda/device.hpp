@@ -13,6 +13,10 @@ struct Query {
   std::string reason;       ///< why there is no device; empty if there is one
 };
 
+/// What an answer of the runtime means that there is no CUDA here (34, 35, 46, 100, 101, 802, 803, 999, or
+/// any other error), in words.
+std::string reason_of(int error);
+
 /// Asks the runtime once. Never throws.
 Query query();
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -26,7 +26,16 @@
 namespace tutti::tools {
 namespace {
 
-using Rows = std::vector<std::pair<std::string, std::string>>;
+/// One line of the report: what people read, and the same for programs.
+struct Row {
+  std::string name;
+  std::string text;
+  nlohmann::ordered_json value;
+};
+
+Row row(std::string name, const std::string& text) {
+  return {std::move(name), text, text};
+}
 
 std::string shared_memory() {
   struct statvfs space {};
@@ -51,67 +60,142 @@ std::string memory_limit() {
   return "none";
 }
 
-/// "h1: ranks 0, 1; h2: ranks 2, 3", from everybody's host name.
-std::string layout(Communicator& world) {
-  constexpr std::size_t width = 64;
-  std::array<char, width> mine{};
+/// What each rank says of itself, at every rank.
+struct Place {
+  std::array<char, 64> host;
+  std::int32_t process;
+  std::uint32_t processors;
+};
+
+std::vector<Place> gather_places(Communicator& world) {
+  Place mine{};
   const std::string host = base::host_name();
-  std::memcpy(mine.data(), host.data(), std::min(host.size(), width - 1));
-  std::vector<char> all(width * static_cast<std::size_t>(world.size()));
-  world.allgather(mine.data(), all.data(), width, DType::i8);
-  std::map<std::string, std::vector<Rank>> hosts;
-  for (Rank rank = 0; rank < world.size(); ++rank)
-    hosts[all.data() + width * static_cast<std::size_t>(rank)].push_back(rank);
-  std::string text;
+  host.copy(mine.host.data(), mine.host.size() - 1);
+  mine.process = base::process_id();
+  mine.processors = base::usable_processors();
+  std::vector<Place> all(static_cast<std::size_t>(world.size()));
+  world.allgather(&mine, all.data(), sizeof mine, DType::u8);
+  return all;
+}
+
+/// "h1: ranks 0, 1; h2: ranks 2, 3", by host name.
+Row layout(const std::vector<Place>& places) {
+  std::map<std::string, std::vector<std::size_t>> hosts;
+  Row result{"layout", "", nlohmann::ordered_json::array()};
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    const std::string host(places[rank].host.data());
+    hosts[host].push_back(rank);
+    result.value.push_back({{"rank", rank},
+                            {"host", host},
+                            {"pid", places[rank].process},
+                            {"processors", places[rank].processors}});
+  }
   for (const auto& [name, ranks] : hosts)
-    text += fmt::format("{}{}: rank{} {}", text.empty() ? "" : "; ", name, ranks.size() == 1 ? "" : "s",
-                        fmt::join(ranks, ", "));
-  return text;
+    result.text += fmt::format("{}{}: rank{} {}", result.text.empty() ? "" : "; ", name,
+                               ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+  return result;
 }
 
-std::string set_variables() {
-  std::string text;
-  for (const std::string& name : base::environment_with_prefix("TUTTI_"))
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, *base::environment(name.c_str()));
-  return text.empty() ? "none" : text;
+/// The ranks of one host share its processors unless each is bound to its own.
+Row processors(const std::vector<Place>& places) {
+  const auto [least, most] =
+      std::minmax_element(places.begin(), places.end(),
+                          [](const Place& a, const Place& b) { return a.processors < b.processors; });
+  const std::string range = least->processors == most->processors
+                                ? fmt::format("{}", least->processors)
+                                : fmt::format("{} to {}", least->processors, most->processors);
+  return {"processors",
+          range + " usable by each rank",
+          {{"least", least->processors}, {"most", most->processors}}};
 }
 
-Rows collect(Session& session) {
+/// Data that tutti train can read without a download: built in, or where Debian's packages put them.
+Row data_sets() {
+  constexpr const char* fashion = "/usr/share/datasets/fashion-mnist";
+  Row result{"data sets", "digits (built in)", {"digits"}};
+  std::error_code error;
+  if (std::filesystem::is_directory(fashion, error)) {
+    result.text += fmt::format("; {} (Fashion-MNIST, for --data)", fashion);
+    result.value.push_back(fashion);
+  }
+  return result;
+}
+
+Row set_variables() {
+  Row result{"variables set", "", nlohmann::ordered_json::object()};
+  for (const std::string& name : base::environment_with_prefix("TUTTI_")) {
+    const std::string value = *base::environment(name.c_str());
+    result.text += fmt::format("{}{}={}", result.text.empty() ? "" : " ", name, value);
+    result.value[name] = value;
+  }
+  if (result.text.empty()) result.text = "none";
+  return result;
+}
+
+std::string build() {
+  const std::string_view revision = config::revision;
+  return fmt::format("{}, {}{}{}", config::build_type, config::compiler,
+                     revision.empty() ? "" : ", revision ", revision);
+}
+
+Row simd() {
+  std::vector<std::string> usable;
+  for (const std::string_view name : kernel::simd_targets()) usable.emplace_back(name);
+  return {"SIMD",
+          fmt::format("{} (usable: {})", kernel::simd_target(), fmt::join(usable, ", ")),
+          {{"in use", std::string(kernel::simd_target())}, {"usable", usable}}};
+}
+
+Row cuda_row() {
+  const cuda::Query found = cuda::query();
+  return {"CUDA",
+          cuda::describe_cuda(),
+          {{"built", found.built},
+           {"devices", found.devices},
+           {"runtime", found.runtime_version},
+           {"error", found.error},
+           {"reason", found.reason}}};
+}
+
+/// Collective: every rank must call it, rank 0 prints.
+std::vector<Row> collect(Session& session) {
   Communicator& world = session.world();
   const SessionInfo& info = session.info();
   const base::LaunchHint hint = base::launch_hint();
-  Rows rows;
-  rows.emplace_back("version", fmt::format("tutti {}", tutti::version));
-  rows.emplace_back("build", fmt::format("{}, {}", config::build_type, config::compiler));
-  rows.emplace_back("MPI", info.mpi_library);
-  rows.emplace_back("MPI threads", info.thread_level);
-  rows.emplace_back("background progress",
-                    fmt::format("{}: {}", info.background_progress ? "yes" : "no", info.progress_reason));
-  rows.emplace_back("launcher", hint.size ? hint.launcher : "none (one rank)");
-  rows.emplace_back("ranks", fmt::format("{}", world.size()));
-  rows.emplace_back("layout", layout(world));
-  rows.emplace_back("processors", fmt::format("{} usable by this rank", base::usable_processors()));
-  rows.emplace_back("shared memory", shared_memory());
-  rows.emplace_back("memory limit", memory_limit());
-  rows.emplace_back(
-      "SIMD", fmt::format("{} (usable: {})", kernel::simd_target(), fmt::join(kernel::simd_targets(), ", ")));
-  rows.emplace_back("CUDA", cuda::describe_cuda());
-  rows.emplace_back("NCCL", cuda::describe_nccl());
-  rows.emplace_back("variables set", set_variables());
-  return rows;
+  const std::vector<Place> places = gather_places(world);
+  return {
+      {"version", fmt::format("tutti {}", tutti::version), tutti::version},
+      row("build", build()),
+      row("MPI", info.mpi_library),
+      row("MPI threads", info.thread_level),
+      {"background progress",
+       fmt::format("{}: {}", info.background_progress ? "yes" : "no", info.progress_reason),
+       {{"on", info.background_progress}, {"reason", info.progress_reason}}},
+      row("launcher", hint.size ? hint.launcher : "none (one rank)"),
+      {"ranks", fmt::format("{}", world.size()), world.size()},
+      layout(places),
+      processors(places),
+      row("shared memory", shared_memory()),
+      row("memory limit", memory_limit()),
+      simd(),
+      cuda_row(),
+      row("NCCL", cuda::describe_nccl()),
+      data_sets(),
+      set_variables(),
+  };
 }
 
 int run(bool json) {
   Session session;
-  const Rows rows = collect(session);
+  const std::vector<Row> rows = collect(session);
   if (session.world().rank() != 0) return 0;
   if (json) {
     nlohmann::ordered_json object;
-    for (const auto& [name, value] : rows) object[name] = value;
+    for (const Row& each : rows) object[each.name] = each.value;
     fmt::print("{}\n", object.dump(2));
     return 0;
   }
-  for (const auto& [name, value] : rows) fmt::print("{:<20} {}\n", name, value);
+  for (const Row& each : rows) fmt::print("{:<20} {}\n", each.name, each.text);
   return 0;
 }
 

@@ -77,6 +77,16 @@ Scope::Kind kind_of(const std::string& head, const std::vector<Scope>& outer) {
   return bracket != std::string::npos ? Scope::Kind::function : Scope::Kind::other;
 }
 
+/// Whether what stands before the brace goes on behind it: an initializer, with or without "=".
+bool continues(const std::string& head, Scope::Kind kind, const std::vector<Scope>& outer) {
+  static const std::regex local_static(R"(^(static|thread_local)\b)");
+  if (is_initializer(head)) return true;
+  if (kind != Scope::Kind::other) return false;
+  const bool at_namespace = std::all_of(outer.begin(), outer.end(),
+                                        [](const Scope& s) { return s.kind == Scope::Kind::name_space; });
+  return at_namespace || std::regex_search(trim(head), local_static);
+}
+
 /// Calls visit(scope, line of its end) for every brace that closes, and statement(text, line, scopes) for
 /// what ends in a semicolon.
 template <class Visit, class Statement>
@@ -98,7 +108,8 @@ void walk(const std::string& code, const Visit& visit, const Statement& statemen
     if (preprocessor) continue;
     if (trim(head).empty()) head_line = line;
     if (c == '{') {
-      scopes.push_back({kind_of(head, scopes), head_line, is_initializer(head) ? head + "{}" : ""});
+      const Scope::Kind kind = kind_of(head, scopes);
+      scopes.push_back({kind, head_line, continues(head, kind, scopes) ? head + "{}" : ""});
       head.clear();
     } else if (c == '}') {
       head.clear();
@@ -216,8 +227,9 @@ std::vector<std::string> check_sizes(const File& file) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].find("clang-format off") != std::string::npos) formatted = false;
     if (lines[i].find("clang-format on") != std::string::npos) formatted = true;
-    // A string that cannot be broken is the formatter's own exception.
-    const bool literal = lines[i].find('"') != std::string::npos;
+    // A string that stands alone and cannot be broken is the formatter's own exception.
+    static const std::regex only_literal(R"(^\s*(R|u8)?".*)");
+    const bool literal = std::regex_match(lines[i], only_literal);
     if (formatted && !literal && width_of(lines[i]) > longest_line)
       found.push_back(complaint(file, i, "line too long"));
   }
@@ -247,13 +259,14 @@ std::vector<std::string> check_includes(const File& file,
   const std::string module = module_of(file.path);
   const bool is_public = file.path.starts_with("include/");
   static const std::regex include(R"rx(^\s*#\s*include\s*([<"])([^>"]+)[>"])rx");
-  static const std::regex outside(R"(^(mpi|hwy/|Eigen/|cuda|nccl|fmt/|CLI/|nlohmann/|zlib|catch2/|.*\.h$))");
+  static const std::regex standard(R"([a-z_]+)");  // the standard library has neither folders nor endings
   const auto lines = lines_of(file.text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::smatch match;
     if (!std::regex_search(lines[i], match, include)) continue;
     const std::string target = match[2];
-    if (is_public && std::regex_search(target, outside))
+    const bool own = match[1] == "\"" && target.starts_with("tutti/");
+    if (is_public && !own && !(match[1] == "<" && std::regex_match(target, standard)))
       found.push_back(
           complaint(file, i, "a public header includes more than the standard library: " + target));
     if (target == "mpi.h" && module != "transport" && !is_test(file.path))
@@ -313,8 +326,10 @@ std::vector<std::string> check_globals(const File& file) {
   std::vector<std::string> found;
   if (!is_code(file.path) || is_test(file.path)) return found;
   static const std::regex harmless(
-      R"(\b(const|constexpr|consteval|constinit|using|typedef|friend|extern|template|static_assert|return|namespace|operator|class|struct|enum|concept|requires)\b|\(|^\s*$)");
+      R"(\b(const|constexpr|consteval|constinit|using|typedef|friend|extern|template|static_assert|return|namespace|operator|class|struct|enum|concept|requires)\b|^\s*$)");
   static const std::regex local_static(R"(^\s*(static|thread_local)\b)");
+  // Parentheses make it a function, unless "=" comes before them or a value stands in them.
+  static const std::regex function(R"(^[^=(]*\((?!\s*["'0-9&*{\[-]))");
   walk(
       code_of(file.text), [](const Scope&, std::size_t) {},
       [&](const std::string& statement, std::size_t line, const std::vector<Scope>& scopes) {
@@ -323,17 +338,75 @@ std::vector<std::string> check_globals(const File& file) {
         if (std::regex_search(statement, local_static)) {
           static const std::regex constant(R"(\b(const|constexpr)\b)");
           // A static member function, or one of this file: parentheses and no initializer.
-          const bool function = !in_function && statement.find('(') != std::string::npos;
-          if (!std::regex_search(statement, constant) && !function)
+          const bool is_function = !in_function && std::regex_search(statement, function);
+          if (!std::regex_search(statement, constant) && !is_function)
             found.push_back(complaint(file, line, "static variable that can change"));
           return;
         }
         const bool at_namespace = std::all_of(
             scopes.begin(), scopes.end(), [](const Scope& s) { return s.kind == Scope::Kind::name_space; });
         if (!at_namespace) return;
-        if (!std::regex_search(statement, harmless))
+        if (!std::regex_search(statement, harmless) && !std::regex_search(statement, function))
           found.push_back(complaint(file, line, "variable at namespace scope: " + trim(statement)));
       });
+  return found;
+}
+
+std::vector<std::string> check_tested(const std::vector<File>& files, const std::vector<Covered>& covered) {
+  std::vector<std::string> found;
+  std::set<std::string> paths;
+  std::string tests;
+  for (const File& file : files) {
+    paths.insert(file.path);
+    if (is_test(file.path) && !file.path.starts_with("tests/tidy/")) tests += file.text;
+  }
+  std::set<std::string> used;
+  for (const File& file : files) {
+    const bool source = file.path.starts_with("src/") || file.path.starts_with("cuda/");
+    if (!source || !file.path.ends_with(".cpp")) continue;
+    const std::string layer = module_of(file.path);
+    const std::string inner = file.path.substr(file.path.starts_with("src/") ? 4 : 0);
+    const std::string header = inner.substr(0, inner.size() - 4) + ".hpp";
+    const std::string stem = header.substr(header.rfind('/') + 1, header.size() - header.rfind('/') - 5);
+    if (paths.contains("tests/" + layer + "/" + stem + "_test.cpp")) continue;
+    if (tests.find("\"" + header + "\"") != std::string::npos) continue;
+    const auto row = std::find_if(covered.begin(), covered.end(),
+                                  [&](const Covered& c) { return file.path.starts_with(c.source); });
+    if (row == covered.end()) {
+      found.push_back(file.path + ":1: no test is named after it, includes its header or is named for it");
+      continue;
+    }
+    used.insert(row->source);
+    if (!paths.contains(row->test))
+      found.push_back(row->test + ":1: should test " + file.path + ", is not there");
+  }
+  for (const Covered& row : covered) {
+    if (!used.contains(row.source)) found.push_back(row.source + ":1: no longer needs its row");
+  }
+  return found;
+}
+
+std::vector<std::string> check_layer_readmes(const std::vector<File>& files) {
+  std::set<std::string> layers;
+  std::set<std::string> described;
+  for (const File& file : files) {
+    if (!file.path.starts_with("src/") || file.path.find('/', 4) == std::string::npos) continue;
+    layers.insert(module_of(file.path));
+    if (file.path == "src/" + module_of(file.path) + "/README.md") described.insert(module_of(file.path));
+  }
+  std::vector<std::string> found;
+  for (const std::string& layer : layers) {
+    if (!described.contains(layer)) found.push_back("src/" + layer + ":1: no README.md");
+  }
+  return found;
+}
+
+std::vector<std::string> check_documented(const std::vector<std::string>& names, const File& document) {
+  std::vector<std::string> found;
+  for (const std::string& name : names) {
+    if (!std::regex_search(document.text, std::regex("(^|[^A-Za-z_])" + name + "([^A-Za-z_]|$)")))
+      found.push_back(document.path + ":1: does not mention " + name);
+  }
   return found;
 }
 

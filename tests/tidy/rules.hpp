@@ -28,6 +28,20 @@ std::vector<std::string> check_includes(const File& file,
 std::vector<std::string> check_words(const File& file);
 std::vector<std::string> check_globals(const File& file);
 
+/// What is tested through something else: a source file, or all of a folder, the test that does it, and how.
+struct Covered {
+  std::string source;
+  std::string test;
+  std::string how;
+};
+
+/// Every source of src/ and cuda/ has tests/<layer>/<its name>_test.cpp, or a test that includes its header,
+/// or a row of `covered`; rows that nothing needs are complaints too.
+std::vector<std::string> check_tested(const std::vector<File>& files, const std::vector<Covered>& covered);
+std::vector<std::string> check_layer_readmes(const std::vector<File>& files);
+/// Each name stands in the document, as a word.
+std::vector<std::string> check_documented(const std::vector<std::string>& names, const File& document);
+
 /// Text without comments and the content of string literals; lines stay where they are.
 std::string code_of(std::string_view text);
 

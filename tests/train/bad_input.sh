@@ -26,7 +26,7 @@ expect() {
   fi
 }
 
-cd "$work"
+cd "$work" || exit 1
 head -c 20000 "$source/tools/data/digits.csv.gz" >cut.csv.gz
 printf '1,2,0\n2,nan,1\n3,4,1\n' >nan.csv
 printf '1,2,0\n2,3,1\n3,4,-7\n' >label.csv

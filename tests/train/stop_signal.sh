@@ -12,8 +12,11 @@ for _ in $(seq 200); do
   grep -q '"epoch":2' run/metrics.jsonl 2>/dev/null && break
   sleep 0.1
 done
-# The youngest of the ranks: the signal must reach the others through the step.
-pkill -TERM -n -f "$tutti train --epochs 100000" || { cat log; exit 1; }
+# The youngest of the ranks, found from the job down (a launcher may start others): the signal must reach the rest through the step.
+rank=$job
+while child=$(pgrep -P "$rank" | tail -n 1) && [ -n "$child" ]; do rank=$child; done
+[ "$(ps -o comm= -p "$rank")" = "$(basename "$tutti")" ] || { echo "no rank is running"; cat log; kill "$job"; exit 1; }
+kill -TERM "$rank"
 wait $job || { echo "stopped with a non-zero status"; cat log; exit 1; }
 grep -q 'stopped by a signal' log || { echo "no word of the signal"; cat log; exit 1; }
 [ -s run/checkpoint.tutti ]
