@@ -21,12 +21,10 @@ mpi_launch() {
   case "$version" in
     *"Open MPI"*|*OpenRTE*|*prterun*)
       [ "$(id -u)" = 0 ] && launch+=(--allow-run-as-root)
-      # SIGTERM means: checkpoint, then end. mpirun must wait for that before it kills.
       if [[ "$version" =~ (Open\ MPI\)|Open\ MPI|OpenRTE)\)?\ +5 || "$version" == *prterun* ]]; then
         launch+=(--map-by :oversubscribe --mca mpi_yield_when_idle 1)
-        export PRTE_MCA_odls_base_sigkill_timeout=30
       else
-        launch+=(--oversubscribe --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 30)
+        launch+=(--oversubscribe --mca mpi_yield_when_idle 1)
       fi
       if [ "$ranks" -gt "$jobs" ]; then launch+=(--bind-to none); fi ;;
     *) : ;;  # MPICH and Intel MPI need no flags: they start as many ranks as they are told to

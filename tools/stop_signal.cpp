@@ -1,47 +1,49 @@
 #include "tools/stop_signal.hpp"
 
 #include <pthread.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-#include <csignal>
 
 #include <cerrno>
+#include <ctime>
 
 #include "base/error.hpp"
 
 namespace tutti::tools {
 namespace {
 
-sigset_t termination() {
+sigset_t stopping() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR1);
   return set;
 }
 
 }  // namespace
 
 StopSignal::StopSignal() {
-  const sigset_t set = termination();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  descriptor_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-  if (descriptor_ < 0) base::fail<SystemError>("cannot watch for SIGTERM: {}", base::errno_text(errno));
+  const sigset_t set = stopping();
+  if (const int error = pthread_sigmask(SIG_BLOCK, &set, &before_); error != 0)
+    base::fail<SystemError>("cannot watch for SIGTERM: {}", base::errno_text(error));
+  watcher_ = std::thread([this] { watch(); });
 }
 
 StopSignal::~StopSignal() {
-  close(descriptor_);
-  const sigset_t set = termination();
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  leave_.store(true, std::memory_order_relaxed);
+  watcher_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-bool StopSignal::requested() {
-  signalfd_siginfo info{};
-  if (!requested_ && read(descriptor_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    requested_ = true;
-    const sigset_t set = termination();
+void StopSignal::watch() {
+  const sigset_t set = stopping();
+  const timespec glance{0, 100'000'000};
+  while (!leave_.load(std::memory_order_relaxed)) {
+    const int signal = sigtimedwait(&set, nullptr, &glance);
+    if (signal <= 0) continue;
+    if (!requested_.exchange(true, std::memory_order_relaxed)) continue;
+    std::signal(signal, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    raise(signal);
   }
-  return requested_;
 }
 
 }  // namespace tutti::tools

@@ -40,13 +40,14 @@ bool on_terminal() {
 /// A progress bar on a terminal, plain lines elsewhere.
 class Printer final : public train::Reporter {
  public:
-  Printer() : bar_(on_terminal()) {}
+  /// A launcher that was told to stop may read no more: nothing is printed from then on but the summary.
+  explicit Printer(const StopSignal& stop) : stop_(stop), bar_(on_terminal()) {}
 
   void started(const std::string& description) override { line(description); }
 
   void step(std::size_t done, std::size_t all) override {
     constexpr std::size_t width = 40;
-    if (!bar_ || (done % 10 != 0 && done != all)) return;
+    if (!bar_ || stop_.requested() || (done % 10 != 0 && done != all)) return;
     const std::size_t full = width * done / all;
     fmt::print("\r[{:#<{}}{:.<{}}] {}/{}", "", full, "", width - full, done, all);
     std::fflush(stdout);
@@ -54,6 +55,7 @@ class Printer final : public train::Reporter {
   }
 
   void epoch(const train::EpochMetrics& m, std::size_t epochs, bool classification) override {
+    if (stop_.requested()) return;
     const std::string test = classification ? fmt::format("test accuracy {:6.2f} %", 100 * m.test_accuracy)
                                             : fmt::format("test loss {:.4f}", m.test_loss);
     line(fmt::format("epoch {:>3}/{}  loss {:.4f}  {}  step {:.3f} ms  communication {:.0f} %", m.epoch,
@@ -70,9 +72,24 @@ class Printer final : public train::Reporter {
     std::fflush(stdout);
   }
 
+  const StopSignal& stop_;
   bool bar_;
   bool drawn_ = false;
 };
+
+/// CLI11 turns -1 into a huge number without a word. This comes first.
+CLI::Validator count_up_to(double most) {
+  return CLI::Validator(
+      [most](std::string& text) -> std::string {
+        double value = -1;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= most) return {};
+        return fmt::format("expected a whole number from 0 to {:.0f}, not '{}'", most, text);
+      },
+      "");
+}
+
+constexpr double many = 1e12;
 
 std::vector<std::size_t> widths_from(std::string_view text) {
   std::vector<std::size_t> widths;
@@ -100,7 +117,7 @@ int run(train::TrainOptions options, const Text& text) {
   options.data.regression = options.loss == model::Loss::squared && options.data.source != "digits";
   StopSignal stop;  // before MPI makes threads: they inherit that the signal is held back
   Session session;
-  Printer printer;
+  Printer printer(stop);
   const base::SteadyClock clock;
   try {
     train::train(session.world(), options, {clock, printer, [&stop] { return stop.requested(); }});
@@ -125,6 +142,7 @@ void add_data_options(CLI::App& app, train::TrainOptions& o) {
       ->group(group);
   app.add_option("--split-seed", o.data.split_seed,
                  "Seed of the split into training and test part, where the data have none")
+      ->check(count_up_to(1.8e19))
       ->envname("TUTTI_SPLIT_SEED")
       ->capture_default_str()
       ->group(group);
@@ -185,14 +203,17 @@ void add_model_options(CLI::App& app, train::TrainOptions& o, Text& text) {
 void add_run_options(CLI::App& app, train::TrainOptions& o, Text& text) {
   const auto group = "Training";
   app.add_option("--epochs", o.epochs, "Passes over the training set")
+      ->check(count_up_to(many))
       ->envname("TUTTI_EPOCHS")
       ->capture_default_str()
       ->group(group);
   app.add_option("--steps", o.steps, "Steps instead of epochs; 0: by epochs")
+      ->check(count_up_to(many))
       ->envname("TUTTI_STEPS")
       ->capture_default_str()
       ->group(group);
   app.add_option("--batch", o.batch, "Global batch: samples of a step, over all ranks")
+      ->check(count_up_to(many))
       ->envname("TUTTI_BATCH")
       ->capture_default_str()
       ->group(group);
@@ -203,10 +224,12 @@ void add_run_options(CLI::App& app, train::TrainOptions& o, Text& text) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--warmup", o.warmup_steps, "Steps over which the learning rate rises from 0")
+      ->check(count_up_to(many))
       ->envname("TUTTI_WARMUP")
       ->capture_default_str()
       ->group(group);
   app.add_option("--seed", o.seed, "Seed of initial weights and of the order of samples")
+      ->check(count_up_to(1.8e19))
       ->envname("TUTTI_SEED")
       ->capture_default_str()
       ->group(group);
@@ -228,6 +251,7 @@ void add_output_options(CLI::App& app, train::TrainOptions& o) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--checkpoint-every", o.checkpoint_every, "Steps between checkpoints; 0: at the end only")
+      ->check(count_up_to(many))
       ->envname("TUTTI_CHECKPOINT_EVERY")
       ->capture_default_str()
       ->group(group);
@@ -235,11 +259,13 @@ void add_output_options(CLI::App& app, train::TrainOptions& o) {
       ->envname("TUTTI_RESUME")
       ->group(group);
   app.add_option("--log-every", o.log_every, "Epochs between lines of the log")
+      ->check(count_up_to(many))
       ->envname("TUTTI_LOG_EVERY")
       ->capture_default_str()
       ->group(group);
   app.add_option("--verify-replicas", o.verify_replicas,
                  "Steps between comparisons of all replicas; 0: at the end only")
+      ->check(count_up_to(many))
       ->envname("TUTTI_VERIFY_REPLICAS")
       ->capture_default_str()
       ->group(group);
@@ -257,7 +283,9 @@ std::function<int()> attach_train(CLI::App& app) {
   app.footer(
       "Options may also stand in a file (tutti --config FILE train; lines such as train.epochs=10) or in the "
       "variables named\n"
-      "above; the command line wins. SIGTERM stops all ranks after the same step, with a checkpoint.\n"
+      "above; the command line wins. SIGTERM or SIGUSR1 to any rank stops all after the same step, with a "
+      "checkpoint;\n"
+      "under mpirun send SIGUSR1, as launchers kill soon after a SIGTERM (scripts/run-mpi does so).\n"
       "Built-in data: UCI Optical Recognition of Handwritten Digits, Alpaydin and Kaynak, CC BY 4.0.");
   return [options, text] { return run(*options, *text); };
 }

@@ -36,7 +36,7 @@ class Pending;
 
 /// A started collective. Its buffers must stay valid and untouched until wait() has returned. Movable; the
 /// destructor waits, so that buffers cannot go before the operation (and drops its error: call wait() to see
-/// it).
+/// it). While an exception passes through, it waits for 2 s at most; then the communicator is given up.
 class TUTTI_API Work {
  public:
   Work() noexcept;
@@ -56,13 +56,14 @@ class TUTTI_API Work {
 
  private:
   std::shared_ptr<engine::Pending> pending_;
+  int exceptions_;  ///< on their way when this was made
 };
 
 /// A group of ranks and the collectives over it, as in MPI: every member calls the same operations in the
 /// same order.
 ///
-/// Buffers: any alignment, any size_t count, zero included (a call with zero elements returns at once but
-/// still takes its place in the order of operations). Input and output are either the same buffer ("in
+/// Buffers: any alignment, any size_t count, zero included (a call with zero elements moves none, but is
+/// compared with the other ranks' calls like any other). Input and output are either the same buffer ("in
 /// place") or do not overlap at all; anything between is InvalidArgument.
 ///
 /// Threads: one thread at a time per communicator. Different communicators may be used from different threads
@@ -82,8 +83,9 @@ class TUTTI_API Communicator {
   Rank rank() const noexcept;
   Rank size() const noexcept;
 
-  /// Collective. Ranks with the same color form a new communicator, numbered by (key, old rank). Color must
-  /// not be negative.
+  /// Collective, and blocking. Ranks with the same color form a new communicator, numbered by (key, old
+  /// rank). A negative color on any rank is InvalidArgument on all. Threads that split different
+  /// communicators must do so in the same order on every rank.
   Communicator split(int color, int key = 0);
 
   // ---- with elements of C++ types
@@ -122,12 +124,26 @@ class TUTTI_API Communicator {
     reduce_scatter(in.data(), out.data(), out.size(), dtype_of<T>, op, options);
   }
 
+  template <class T>
+  [[nodiscard]] Work reduce_scatter_async(std::span<const T> in, std::span<T> out, Op op,
+                                          const CallOptions& options = {}) {
+    require_equal("reduce_scatter_async", in.size(), out.size() * static_cast<std::size_t>(size()));
+    return reduce_scatter_async(in.data(), out.data(), out.size(), dtype_of<T>, op, options);
+  }
+
   /// Block r of out becomes in of rank r; out.size() = size() * in.size(). In place: in is block rank() of
   /// out.
   template <class T>
   void allgather(std::span<const T> in, std::span<T> out, const CallOptions& options = {}) {
     require_equal("allgather", in.size() * static_cast<std::size_t>(size()), out.size());
     allgather(in.data(), out.data(), in.size(), dtype_of<T>, options);
+  }
+
+  template <class T>
+  [[nodiscard]] Work allgather_async(std::span<const T> in, std::span<T> out,
+                                     const CallOptions& options = {}) {
+    require_equal("allgather_async", in.size() * static_cast<std::size_t>(size()), out.size());
+    return allgather_async(in.data(), out.data(), in.size(), dtype_of<T>, options);
   }
 
   /// Like allgather with counts[r] elements from rank r, packed without gaps. counts: one per rank, the same
@@ -138,10 +154,21 @@ class TUTTI_API Communicator {
     allgatherv(in.data(), in.size(), out.data(), out.size(), counts, dtype_of<T>, options);
   }
 
+  template <class T>
+  [[nodiscard]] Work allgatherv_async(std::span<const T> in, std::span<T> out,
+                                      std::span<const std::size_t> counts, const CallOptions& options = {}) {
+    return allgatherv_async(in.data(), in.size(), out.data(), out.size(), counts, dtype_of<T>, options);
+  }
+
   /// data of every rank becomes data of root.
   template <class T>
   void broadcast(std::span<T> data, Rank root, const CallOptions& options = {}) {
     broadcast(data.data(), data.size(), dtype_of<T>, root, options);
+  }
+
+  template <class T>
+  [[nodiscard]] Work broadcast_async(std::span<T> data, Rank root, const CallOptions& options = {}) {
+    return broadcast_async(data.data(), data.size(), dtype_of<T>, root, options);
   }
 
   /// data of root becomes the reduction; data of the other ranks is not written.
@@ -157,8 +184,22 @@ class TUTTI_API Communicator {
     reduce(in.data(), out.data(), in.size(), dtype_of<T>, op, root, options);
   }
 
+  template <class T>
+  [[nodiscard]] Work reduce_async(std::span<T> data, Op op, Rank root, const CallOptions& options = {}) {
+    return reduce_async(data.data(), data.data(), data.size(), dtype_of<T>, op, root, options);
+  }
+
+  template <class T>
+  [[nodiscard]] Work reduce_async(std::span<const T> in, std::span<T> out, Op op, Rank root,
+                                  const CallOptions& options = {}) {
+    if (rank() == root) require_equal("reduce_async", in.size(), out.size());
+    return reduce_async(in.data(), out.data(), in.size(), dtype_of<T>, op, root, options);
+  }
+
   /// Returns when every rank has called it.
   void barrier();
+  /// Done when every rank has called it.
+  [[nodiscard]] Work barrier_async();
 
   // ---- with element types known at run time; counts in elements
   // --------------------------------------------------
@@ -178,6 +219,9 @@ class TUTTI_API Communicator {
                                      const CallOptions& options = {});
   void allgatherv(const void* in, std::size_t in_count, void* out, std::size_t out_count,
                   std::span<const std::size_t> counts, DType type, const CallOptions& options = {});
+  [[nodiscard]] Work allgatherv_async(const void* in, std::size_t in_count, void* out, std::size_t out_count,
+                                      std::span<const std::size_t> counts, DType type,
+                                      const CallOptions& options = {});
   void broadcast(void* data, std::size_t count, DType type, Rank root, const CallOptions& options = {});
   [[nodiscard]] Work broadcast_async(void* data, std::size_t count, DType type, Rank root,
                                      const CallOptions& options = {});

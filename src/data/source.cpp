@@ -6,6 +6,8 @@
 namespace tutti::data {
 
 Split load(const SourceOptions& options) {
+  base::require(options.test_part > 0 && options.test_part < 1,
+                "test part {}: expected more than 0 and less than 1", options.test_part);
   if (options.source == "digits") {
     base::require(!options.regression, "the built-in digits have classes, no real targets");
     return load_digits(options.split_seed);

@@ -1,5 +1,6 @@
 #include "tutti/communicator.hpp"
 
+#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -14,11 +15,13 @@ using schedule::Collective;
 // ---- Work
 // -----------------------------------------------------------------------------------------------------------
 
-Work::Work() noexcept = default;
+Work::Work() noexcept : exceptions_(std::uncaught_exceptions()) {}
 
-Work::Work(std::shared_ptr<engine::Pending> pending) noexcept : pending_(std::move(pending)) {}
+Work::Work(std::shared_ptr<engine::Pending> pending) noexcept
+    : pending_(std::move(pending)), exceptions_(std::uncaught_exceptions()) {}
 
-Work::Work(Work&&) noexcept = default;
+Work::Work(Work&& other) noexcept
+    : pending_(std::move(other.pending_)), exceptions_(std::uncaught_exceptions()) {}
 
 Work& Work::operator=(Work&& other) noexcept {
   Work old(std::move(*this));  // waits in its destructor, as this one's buffers may go now
@@ -28,6 +31,8 @@ Work& Work::operator=(Work&& other) noexcept {
 
 Work::~Work() {
   try {
+    if (pending_ && std::uncaught_exceptions() > exceptions_)
+      engine::Progress::end(*pending_, engine::patience_while_unwinding);
     wait();
   } catch (...) {  // NOLINT(bugprone-empty-catch): documented; wait() is there for who wants to know
   }
@@ -138,19 +143,38 @@ Work Communicator::allgather_async(const void* in, void* out, std::size_t count,
   return Work(state_->start(state_->prepare(allgather_request(in, out, count, type), options)));
 }
 
-void Communicator::allgatherv(const void* in, std::size_t in_count, void* out, std::size_t out_count,
-                              std::span<const std::size_t> counts, DType type, const CallOptions& options) {
-  base::require(std::cmp_equal(counts.size(), size()), "allgatherv: {} counts for {} ranks", counts.size(),
-                size());
+namespace {
+
+Request allgatherv_request(const Communicator& communicator, const void* in, std::size_t in_count, void* out,
+                           std::size_t out_count, std::span<const std::size_t> counts, DType type) {
+  const Rank rank = communicator.rank();
+  const Rank size = communicator.size();
+  base::require(std::cmp_equal(counts.size(), size), "allgatherv: {} counts for {} ranks", counts.size(),
+                size);
   const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   base::require(total == out_count, "allgatherv: the counts add up to {} elements, but the output has {}",
                 total, out_count);
-  const std::size_t own = counts[static_cast<std::size_t>(rank())];
+  const std::size_t own = counts[static_cast<std::size_t>(rank)];
   base::require(own == in_count, "allgatherv: counts[{}] is {}, but the input of rank {} has {} elements",
-                rank(), own, rank(), in_count);
+                rank, own, rank, in_count);
   Request request = allgather_request(in, out, total, type);
   request.counts = counts;
-  state_->run(state_->prepare(request, options));
+  return request;
+}
+
+}  // namespace
+
+void Communicator::allgatherv(const void* in, std::size_t in_count, void* out, std::size_t out_count,
+                              std::span<const std::size_t> counts, DType type, const CallOptions& options) {
+  state_->run(
+      state_->prepare(allgatherv_request(*this, in, in_count, out, out_count, counts, type), options));
+}
+
+Work Communicator::allgatherv_async(const void* in, std::size_t in_count, void* out, std::size_t out_count,
+                                    std::span<const std::size_t> counts, DType type,
+                                    const CallOptions& options) {
+  return Work(state_->start(
+      state_->prepare(allgatherv_request(*this, in, in_count, out, out_count, counts, type), options)));
 }
 
 void Communicator::broadcast(void* data, std::size_t count, DType type, Rank root,
@@ -173,10 +197,15 @@ Work Communicator::reduce_async(const void* in, void* out, std::size_t count, DT
   return Work(state_->start(state_->prepare(reduce_request(in, out, count, type, op, root), options)));
 }
 
+/// An allreduce of nothing, by an algorithm in which everybody must have entered before anybody can leave.
+static constexpr CallOptions barrier_options{.name = "barrier", .algorithm = "recursive_doubling"};
+
 void Communicator::barrier() {
-  // An allreduce that everybody must have entered before anybody can leave: one byte by recursive doubling.
-  std::uint8_t token = 0;
-  allreduce(&token, &token, 1, DType::u8, Op::max, {.name = "barrier", .algorithm = "recursive_doubling"});
+  allreduce(nullptr, nullptr, 0, DType::u8, Op::max, barrier_options);
+}
+
+Work Communicator::barrier_async() {
+  return allreduce_async(nullptr, nullptr, 0, DType::u8, Op::max, barrier_options);
 }
 
 void Communicator::require_equal(const char* call, std::size_t found, std::size_t expected) {

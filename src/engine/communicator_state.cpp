@@ -16,7 +16,7 @@ CommunicatorState::CommunicatorState(std::shared_ptr<const Runtime> runtime,
                                      std::unique_ptr<transport::Transport> transport)
     : runtime_(std::move(runtime)),
       transport_(std::move(transport)),
-      engine_(*transport_, runtime_->options) {}
+      engine_(*transport_, runtime_->options, calls_) {}
 
 Request CommunicatorState::prepare(Request request, const CallOptions& options) const {
   request.prescale = options.prescale;
@@ -46,14 +46,21 @@ void CommunicatorState::check(const Request& request) const {
   check_buffers(request, rank(), size(), where);
 }
 
-void CommunicatorState::check_alive() {
+void CommunicatorState::check_alive(const char* call) {
+  base::require(runtime_->only_thread == std::thread::id() ||
+                    runtime_->only_thread == std::this_thread::get_id(),
+                "{} on {}: called from another thread than the one that initialized MPI, which was not "
+                "asked for more threads; initialize it with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
+                call, transport_->describe(rank()));
   forget_finished();
   if (!failure_.empty())
     base::fail<Error>("this communicator failed before and takes no further operations: {}", failure_);
 }
 
 CommunicatorState::~CommunicatorState() {
+  const bool unwinding = std::uncaught_exceptions() > exceptions_;
   for (const auto& [sequence, pending] : unfinished_) {
+    if (unwinding) Progress::end(*pending, patience_while_unwinding);
     while (!Progress::test(*pending)) std::this_thread::yield();
   }
   const std::scoped_lock lock(runtime_->progress->token());
@@ -68,13 +75,14 @@ void CommunicatorState::forget_finished() {
   std::erase_if(unfinished_, [](const auto& entry) { return entry.second->finished(); });
 }
 
-std::uint32_t CommunicatorState::next_sequence() {
-  while (!unfinished_.empty() && sequence_ - unfinished_.front().first >= transport::sequence_window) {
+std::uint32_t CommunicatorState::number(const Request& request) {
+  const std::uint32_t sequence = calls_.add(request);
+  while (!unfinished_.empty() && sequence - unfinished_.front().first >= transport::sequence_window) {
     // Its owner will see whether it failed; here only its end matters.
     while (!Progress::test(*unfinished_.front().second)) std::this_thread::yield();
     forget_finished();
   }
-  return sequence_++;
+  return sequence;
 }
 
 void CommunicatorState::poison(std::uint32_t sequence, const char* reason) {
@@ -82,10 +90,9 @@ void CommunicatorState::poison(std::uint32_t sequence, const char* reason) {
 }
 
 void CommunicatorState::run(const Request& request) {
-  check_alive();
+  check_alive(schedule::name_of(request.collective).data());
   check(request);
-  const std::uint32_t sequence = next_sequence();
-  if (request.count == 0) return;
+  const std::uint32_t sequence = number(request);
   std::unique_ptr<Operation> operation = engine_.start(request, sequence);
   try {
     runtime_->progress->run(std::move(operation), runtime_->options.timeout);
@@ -96,19 +103,34 @@ void CommunicatorState::run(const Request& request) {
 }
 
 std::shared_ptr<Pending> CommunicatorState::start(const Request& request) {
-  check_alive();
+  check_alive(schedule::name_of(request.collective).data());
   check(request);
-  const std::uint32_t sequence = next_sequence();
-  if (request.count == 0) return nullptr;
+  const std::uint32_t sequence = number(request);
   auto pending = runtime_->progress->add(engine_.start(request, sequence), runtime_->options.timeout);
   unfinished_.emplace_back(sequence, pending);
   return pending;
 }
 
+std::vector<std::int32_t> CommunicatorState::exchange_colors(int color) {
+  const std::int32_t mine = color;
+  std::vector<std::int32_t> all(static_cast<std::size_t>(size()));
+  run({.collective = Collective::allgather,
+       .input = &mine,
+       .output = all.data(),
+       .count = 1,
+       .type = DType::i32,
+       .name = "split"});
+  return all;
+}
+
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
-  check_alive();
-  base::require(color >= 0, "split on {}: color {} is negative", transport_->describe(rank()), color);
-  runtime_->progress->drain();
+  check_alive("split");
+  // Once all have the colors, all are here: nobody blocks below for long, whatever else is on its way.
+  const std::vector<std::int32_t> colors = exchange_colors(color);
+  for (Rank r = 0; r < size(); ++r) {
+    const std::int32_t theirs = colors[static_cast<std::size_t>(r)];
+    base::require(theirs >= 0, "split: color {} of {} is negative", theirs, transport_->describe(r));
+  }
   const std::scoped_lock lock(runtime_->progress->token());
   return std::make_shared<CommunicatorState>(runtime_, transport_->split(color, key));
 }

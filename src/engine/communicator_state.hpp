@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/options.hpp"
 #include "engine/progress.hpp"
 #include "engine/schedule_engine.hpp"
+#include "engine/signature.hpp"
 #include "transport/transport.hpp"
 #include "tutti/communicator.hpp"
 
@@ -18,7 +21,12 @@ namespace tutti::engine {
 struct Runtime {
   base::CoreOptions options;
   std::shared_ptr<Progress> progress;
+  /// The only thread that may call, where MPI was initialized so; the default: any.
+  std::thread::id only_thread = {};
 };
+
+/// How long work may still take while an exception passes through its owner.
+inline constexpr Seconds patience_while_unwinding{2};
 
 /// Behind a Communicator: checks calls, numbers operations, gives them to an engine and to progress.
 class CommunicatorState {
@@ -26,7 +34,7 @@ class CommunicatorState {
   CommunicatorState(std::shared_ptr<const Runtime> runtime, std::unique_ptr<transport::Transport> transport);
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
-  /// Waits for what is on its way.
+  /// Waits for what is on its way; while an exception passes, not for long.
   ~CommunicatorState();
 
   Rank rank() const { return transport_->rank(); }
@@ -48,18 +56,20 @@ class CommunicatorState {
 
  private:
   void check(const Request& request) const;
-  void check_alive();
+  void check_alive(const char* call);
   void forget_finished();
   /// The number of the next operation; waits until so few are unfinished that tags cannot repeat.
-  std::uint32_t next_sequence();
+  std::uint32_t number(const Request& request);
   void poison(std::uint32_t sequence, const char* reason);
+  std::vector<std::int32_t> exchange_colors(int color);
 
   std::shared_ptr<const Runtime> runtime_;
   std::unique_ptr<transport::Transport> transport_;
+  CallLog calls_;
   ScheduleEngine engine_;
-  std::uint32_t sequence_ = 0;
   std::vector<std::pair<std::uint32_t, std::shared_ptr<Pending>>> unfinished_;
   std::string failure_;
+  const int exceptions_ = std::uncaught_exceptions();
 };
 
 }  // namespace tutti::engine

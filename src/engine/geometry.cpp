@@ -25,7 +25,7 @@ Geometry::Geometry(const Request& request, Rank ranks, Rank rank, std::uint32_t 
   const std::size_t wanted = std::max<std::size_t>(1, segment_bytes / request.element_bytes());
   if (!by_rank_) {
     segment_ = std::min(std::max<std::size_t>(count_, 1), wanted);
-    segments_ = static_cast<std::uint32_t>(ceil_div(count_, segment_));
+    segments_ = std::max<std::size_t>(1, ceil_div(count_, segment_));  // one of nothing still compares the calls
     return;
   }
   starts_.push_back(0);
@@ -38,7 +38,7 @@ Geometry::Geometry(const Request& request, Rank ranks, Rank rank, std::uint32_t 
   // A message is one block's part here: the segment size bounds messages, not the sum over blocks, or many
   // ranks would mean tiny ones.
   segment_ = std::min(std::max<std::size_t>(longest, 1), wanted);
-  segments_ = static_cast<std::uint32_t>(ceil_div(longest, segment_));
+  segments_ = std::max<std::size_t>(1, ceil_div(longest, segment_));
 }
 
 /// Blocks of equal size, in steps of 16 elements once they are large, so that no vector straddles two of
@@ -48,7 +48,7 @@ std::size_t Geometry::even_block(std::size_t elements) const {
   return size >= 1024 ? ceil_div(size, 16) * 16 : size;
 }
 
-std::size_t Geometry::block_part(std::uint32_t segment, std::uint32_t block) const {
+std::size_t Geometry::block_part(std::uint64_t segment, std::uint32_t block) const {
   const std::size_t length = starts_[block + 1] - starts_[block];
   const std::size_t from = std::min(length, segment * segment_);
   return std::min(length, from + segment_) - from;
@@ -56,7 +56,7 @@ std::size_t Geometry::block_part(std::uint32_t segment, std::uint32_t block) con
 
 /// Offsets within the concatenation of all blocks, as the input of reduce_scatter and the output of allgather
 /// have it.
-Range Geometry::in_block_space(std::uint32_t segment, Block blocks) const {
+Range Geometry::in_block_space(std::uint64_t segment, Block blocks) const {
   const std::size_t length = starts_[blocks.first + 1] - starts_[blocks.first];
   std::size_t elements = 0;
   for (std::uint32_t block = blocks.first; block < blocks.last; ++block)
@@ -64,7 +64,7 @@ Range Geometry::in_block_space(std::uint32_t segment, Block blocks) const {
   return {starts_[blocks.first] + std::min(length, segment * segment_), elements};
 }
 
-Range Geometry::in_segment(std::uint32_t segment, Block blocks) const {
+Range Geometry::in_segment(std::uint64_t segment, Block blocks) const {
   if (!by_rank_) {
     const std::size_t elements = std::min(segment_, count_ - segment * segment_);
     const std::size_t size = even_block(elements);
@@ -78,7 +78,7 @@ Range Geometry::in_segment(std::uint32_t segment, Block blocks) const {
   return range;
 }
 
-Range Geometry::in_input(std::uint32_t segment, Block blocks) const {
+Range Geometry::in_input(std::uint64_t segment, Block blocks) const {
   if (!by_rank_) {
     const Range range = in_segment(segment, blocks);
     return {segment * segment_ + range.offset, range.count};
@@ -88,7 +88,7 @@ Range Geometry::in_input(std::uint32_t segment, Block blocks) const {
   return range;
 }
 
-Range Geometry::in_output(std::uint32_t segment, Block blocks) const {
+Range Geometry::in_output(std::uint64_t segment, Block blocks) const {
   if (!by_rank_) return in_input(segment, blocks);
   Range range = in_block_space(segment, blocks);
   if (collective_ == Collective::reduce_scatter) range.offset -= starts_[static_cast<std::size_t>(rank_)];

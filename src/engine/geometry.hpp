@@ -23,7 +23,7 @@ class Geometry {
  public:
   Geometry(const Request& request, Rank ranks, Rank rank, std::uint32_t blocks, std::uint64_t segment_bytes);
 
-  std::uint32_t segments() const { return segments_; }
+  std::uint64_t segments() const { return segments_; }
 
   std::uint32_t blocks() const { return blocks_; }
 
@@ -34,9 +34,9 @@ class Geometry {
 
   /// Elements in the input, the output, and in a buffer that holds just this segment. A run of blocks must be
   /// contiguous.
-  Range in_input(std::uint32_t segment, schedule::Block blocks) const;
-  Range in_output(std::uint32_t segment, schedule::Block blocks) const;
-  Range in_segment(std::uint32_t segment, schedule::Block blocks) const;
+  Range in_input(std::uint64_t segment, schedule::Block blocks) const;
+  Range in_output(std::uint64_t segment, schedule::Block blocks) const;
+  Range in_segment(std::uint64_t segment, schedule::Block blocks) const;
 
   /// Upper bound, over all segments, of the elements of a run of blocks, and of a whole segment.
   std::size_t most_elements(schedule::Block blocks) const;
@@ -44,14 +44,14 @@ class Geometry {
   std::size_t segment_elements() const { return most_elements({0, blocks_}); }
 
  private:
-  Range in_block_space(std::uint32_t segment, schedule::Block blocks) const;
+  Range in_block_space(std::uint64_t segment, schedule::Block blocks) const;
   std::size_t even_block(std::size_t elements) const;
-  std::size_t block_part(std::uint32_t segment, std::uint32_t block) const;
+  std::size_t block_part(std::uint64_t segment, std::uint32_t block) const;
 
   schedule::Collective collective_;
   Rank rank_;
   std::uint32_t blocks_;
-  std::uint32_t segments_ = 1;
+  std::uint64_t segments_ = 1;
   bool by_rank_;
   std::size_t count_;
   std::size_t segment_ = 0;          ///< elements of a segment, or of a block's part of it

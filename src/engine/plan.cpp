@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -96,6 +97,7 @@ class PlanCompiler {
       slot_areas_.clear();
       slot_bytes_ = 0;
       receive_counts_.clear();
+      opened_.clear();
       std::size_t most_round_scratch = 0;
       walk(schedule_, plan_.rank_, strand, sink_, [&](std::uint32_t, std::span<const Step> steps) {
         round_scratch_ = 0;
@@ -260,6 +262,7 @@ class PlanCompiler {
       if (write.kind == Kind::send || write.kind == Kind::recv_slot) continue;
       for (std::uint32_t s = round.sends; s < round.slots; ++s) {
         const Move& send = plan_.moves_[s];
+        // Staged ones are copied before any receive is posted.
         if (!send.staged && overlaps(send, write)) write.after_sends = true;
       }
       if (write.kind == Kind::recv && write.after_sends) {
@@ -281,8 +284,10 @@ class PlanCompiler {
     return false;
   }
 
-  Move start_move(const Step& step, Block blocks) const {
+  Move start_move(const Step& step, Block blocks) {
+    const bool message = step.kind != Kind::reduce_slots;
     return {.kind = step.kind,
+            .opening = message && opened_.emplace(step.peer, step.kind == Kind::send).second,
             .peer = step.peer,
             .blocks = blocks,
             .first_piece = static_cast<std::uint32_t>(plan_.pieces_.size())};
@@ -313,7 +318,7 @@ class PlanCompiler {
 
   /// One message for the run of blocks, or one for each where they are not contiguous.
   template <class Add>
-  void each_message(Block blocks, const Add& add) const {
+  void each_message(Block blocks, const Add& add) {
     if (plan_.geometry_.runs_are_contiguous()) {
       add(blocks);
       return;
@@ -396,6 +401,7 @@ class PlanCompiler {
   std::size_t slot_bytes_ = 0;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> slot_areas_;
   std::map<Rank, std::size_t> receive_counts_;
+  std::set<std::pair<Rank, bool>> opened_;
   std::map<std::pair<Rank, std::uint32_t>, std::vector<bool>> peers_;
 };
 

@@ -6,6 +6,11 @@
 #include "base/error.hpp"
 
 namespace tutti::engine {
+namespace {
+
+constexpr std::uint32_t turns_between_looks = 64;
+
+}  // namespace
 
 Progress::Progress(std::shared_ptr<const base::Clock> clock, base::WaitLimits limits, Unattended unattended)
     : clock_(std::move(clock)), limits_(limits), unattended_(unattended) {}
@@ -19,14 +24,27 @@ Progress::~Progress() {
   if (thread_.joinable()) thread_.join();
 }
 
+/// Looks around once in a while when nothing moves.
+void Progress::watch(Operation& operation, Turn turn, Seconds& idle_since, std::uint32_t& idle_turns) {
+  if (turn != Turn::idle) {
+    idle_turns = 0;
+  } else if (++idle_turns % turns_between_looks == 0) {
+    const Seconds now = clock_->now();
+    if (idle_turns == turns_between_looks) idle_since = now;
+    operation.look_around(now - idle_since);
+  }
+}
+
 bool Progress::advance(Pending& pending) {
   try {
     const Turn turn = pending.operation_->advance();
+    watch(*pending.operation_, turn, pending.idle_since_, pending.idle_turns_);
     if (turn == Turn::done) settle(pending, nullptr);
-    if (turn == Turn::idle && pending.deadline_ != Seconds(0) && clock_->now() > pending.deadline_) {
-      settle(pending, std::make_exception_ptr(TimeoutError(
-                          fmt::format("deadline passed: {}; raise TUTTI_TIMEOUT if this is no fault",
-                                      pending.operation_->describe()))));
+    if (turn != Turn::done && pending.deadline_ != Seconds(0) && clock_->now() > pending.deadline_) {
+      const std::string text = fmt::format("deadline passed: {}; raise TUTTI_TIMEOUT if this is no fault",
+                                           pending.operation_->describe());
+      pending.operation_->abandon(text);
+      settle(pending, std::make_exception_ptr(TimeoutError(text)));
       return true;
     }
     return turn != Turn::idle;
@@ -70,32 +88,26 @@ void Progress::run(std::unique_ptr<Operation> operation, Seconds timeout) {
 void Progress::drive(Operation& operation, Seconds timeout) {
   const Seconds deadline = timeout == Seconds(0) ? timeout : clock_->now() + timeout;
   base::Ladder ladder(limits_);
+  Seconds idle_since{0};
+  std::uint32_t idle_turns = 0;
   for (;;) {
     {
       const std::scoped_lock lock(token_);
       const Turn turn = operation.advance();
       if (turn == Turn::done) return;
+      watch(operation, turn, idle_since, idle_turns);
       const bool others = !pending_.empty() && advance_all();
+      if (deadline != Seconds(0) && clock_->now() > deadline) {
+        const std::string text =
+            fmt::format("deadline of {} s passed: {}; raise TUTTI_TIMEOUT if this is no fault",
+                        timeout.count(), operation.describe());
+        operation.abandon(text);
+        throw TimeoutError(text);
+      }
       if (turn == Turn::moved || others) {
         ladder.reset();
         continue;
       }
-    }
-    if (ladder.turn() && deadline != Seconds(0) && clock_->now() > deadline) {
-      const std::scoped_lock lock(token_);
-      base::fail<TimeoutError>("deadline of {} s passed: {}; raise TUTTI_TIMEOUT if this is no fault",
-                               timeout.count(), operation.describe());
-    }
-  }
-}
-
-void Progress::drain() {
-  base::Ladder ladder(limits_);
-  for (;;) {
-    {
-      const std::scoped_lock lock(token_);
-      if (advance_all()) ladder.reset();
-      if (pending_.empty()) return;
     }
     ladder.turn();
   }
@@ -133,13 +145,26 @@ void Progress::serve() {
 }
 
 void Progress::wait(Pending& pending) {
-  if (!pending.finished()) pending.progress_->wait_for(pending);
+  if (!pending.finished()) pending.progress_->wait_for(pending, Seconds(0));
   if (pending.error_) std::rethrow_exception(std::exchange(pending.error_, nullptr));
 }
 
-void Progress::wait_for(Pending& pending) {
+void Progress::end(Pending& pending, Seconds patience) {
+  if (pending.finished() || pending.progress_->wait_for(pending, patience)) return;
+  Progress& progress = *pending.progress_;
+  const std::scoped_lock lock(progress.token_);
+  if (pending.finished()) return;
+  const std::string text = fmt::format("given up while an exception passes through this rank: {}",
+                                       pending.operation_->describe());
+  pending.operation_->abandon(text);
+  progress.settle(pending, std::make_exception_ptr(Error(text)));
+}
+
+bool Progress::wait_for(Pending& pending, Seconds patience) {
   base::Ladder ladder(limits_);
+  const Seconds deadline = clock_->now() + patience;
   while (!pending.finished()) {
+    if (patience != Seconds(0) && clock_->now() > deadline) return false;
     bool moved = false;
     if (std::unique_lock lock(token_, std::try_to_lock); lock) moved = advance_all();
     if (moved) {
@@ -152,6 +177,7 @@ void Progress::wait_for(Pending& pending) {
       ladder.turn();
     }
   }
+  return true;
 }
 
 bool Progress::test(Pending& pending) {

@@ -30,6 +30,8 @@ class Pending {
 
   std::unique_ptr<Operation> operation_;
   Seconds deadline_;  ///< on the clock; 0: none
+  Seconds idle_since_{-1};
+  std::uint32_t idle_turns_ = 0;
   std::exception_ptr error_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> finished_{false};
@@ -59,19 +61,22 @@ class Progress : public std::enable_shared_from_this<Progress> {
   static void wait(Pending& pending);
   /// True if it is finished; advances once where no thread does.
   static bool test(Pending& pending);
-  /// Returns when nothing is pending: before a call that blocks in the transport with the token held.
-  void drain();
+  /// While an exception passes: waits no longer than `patience`, then gives the operation up and tells the
+  /// other ranks.
+  static void end(Pending& pending, Seconds patience);
 
   /// Serializes set-up that calls the transport with what the progress thread does.
   std::mutex& token() { return token_; }
 
  private:
+  void watch(Operation& operation, Turn turn, Seconds& idle_since, std::uint32_t& idle_turns);
   void drive(Operation& operation, Seconds timeout);
   bool advance_all();
   bool advance(Pending& pending);
   void settle(Pending& pending, std::exception_ptr error);
   void serve();
-  void wait_for(Pending& pending);
+  /// False if `patience` (0: none) ran out.
+  bool wait_for(Pending& pending, Seconds patience);
 
   std::shared_ptr<const base::Clock> clock_;
   base::WaitLimits limits_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "engine/signature.hpp"
 #include "kernel/kernel.hpp"
 
 namespace tutti::engine {
@@ -16,46 +17,109 @@ using Status = Lane::Message::Status;
 
 namespace {
 
-constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+
+/// After so long without movement the other ranks are asked what they are in.
+constexpr Seconds first_inquiry{0.2};
+constexpr Seconds time_between_inquiries{2};
+
+constexpr std::string_view same_everywhere =
+    "call the same operations in the same order, with the same count, type, op and name, on every rank";
 
 }  // namespace
 
 ScheduleOperation::ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request,
-                                     transport::Transport& transport, std::uint32_t sequence,
-                                     std::uint32_t segments_in_flight)
+                                     transport::Transport& transport, const CallLog& calls,
+                                     std::uint32_t sequence, std::uint32_t segments_in_flight)
     : plan_(std::move(plan)),
       input_(static_cast<const std::byte*>(request.input)),
       output_(static_cast<std::byte*>(request.output)),
       transport_(transport),
+      calls_(calls),
       sequence_(sequence),
-      count_(request.count),
-      name_(request.name) {
-  const std::uint32_t window =
-      std::min({segments_in_flight, plan_->geometry().segments(), transport::segment_window});
+      signature_(calls.at(sequence)) {
+  const auto window = std::min<std::uint64_t>({segments_in_flight, plan_->geometry().segments(),
+                                               transport::segment_window});
   segments_.resize(window);
   for (Segment& segment : segments_) segment.index = none;
 }
 
 ScheduleOperation::~ScheduleOperation() {
-  cancel_all();
   for (Segment& segment : segments_) {
+    if (!segment.workspace) continue;
+    if (segment.index != none) cancel(segment);
     if (segment.workspace) plan_->give_back(std::move(segment.workspace));
   }
 }
 
-void ScheduleOperation::cancel_all() noexcept {
-  for (Segment& segment : segments_) {
-    if (!segment.workspace || segment.index == none) continue;
-    for (Lane& lane : segment.workspace->lanes) {
-      for (Lane::Message& message : lane.messages) {
-        if (message.status == Status::open) transport_.cancel(message.ticket);
-        message.status = Status::done;
-      }
+void ScheduleOperation::cancel(Segment& segment) noexcept {
+  bool free = true;
+  for (Lane& lane : segment.workspace->lanes) {
+    for (Lane::Message& message : lane.messages) {
+      if (message.status == Status::open && !transport_.cancel(message.ticket)) free = false;
+      message.status = Status::done;
     }
   }
+  if (!free) transport_.park(std::shared_ptr<Workspace>(std::move(segment.workspace)));
 }
 
 Turn ScheduleOperation::advance() {
+  try {
+    const Turn result = turn();
+    if (result != Turn::idle) next_inquiry_ = first_inquiry;
+    return result;
+  } catch (const transport::ForeignOperation& error) {
+    end(transport::Notice::Kind::mismatch,
+        fmt::format("{}: {} called {}; {}", label(), transport_.describe(error.peer),
+                    difference(signature_, error.found), same_everywhere));
+  } catch (const MismatchError& error) {
+    end(transport::Notice::Kind::mismatch, fmt::format("{}: {}", label(), error.what()));
+  } catch (const PeerLostError& error) {
+    end(transport::Notice::Kind::peer_lost, fmt::format("{}: {}", label(), error.what()));
+  }
+}
+
+void ScheduleOperation::end(transport::Notice::Kind kind, const std::string& text) {
+  transport_.tell_all({.kind = kind, .sequence = sequence_, .text = text});
+  if (kind == transport::Notice::Kind::mismatch) throw MismatchError(text);
+  throw PeerLostError(text);
+}
+
+/// What another rank has found out ends this operation too: its messages may never come.
+void ScheduleOperation::look_around(Seconds idle) {
+  while (const auto notice = transport_.heard()) {
+    if (notice->kind == transport::Notice::Kind::inquiry) {
+      answer(*notice);
+      continue;
+    }
+    const std::string text = fmt::format("{} reports: {}; meanwhile {}", transport_.describe(notice->from),
+                                         notice->text, describe());
+    if (notice->kind == transport::Notice::Kind::mismatch) throw MismatchError(text);
+    if (notice->kind == transport::Notice::Kind::peer_lost) throw PeerLostError(text);
+    throw TimeoutError(text);
+  }
+  if (idle < next_inquiry_) return;
+  transport_.tell_all(
+      {.kind = transport::Notice::Kind::inquiry, .sequence = sequence_, .signature = signature_});
+  next_inquiry_ = idle + time_between_inquiries;
+}
+
+/// A rank that waits may wait for this one, which may never send what it expects.
+void ScheduleOperation::answer(const transport::Notice& inquiry) {
+  if (!calls_.knows(inquiry.sequence)) return;
+  const transport::Signature mine = calls_.at(inquiry.sequence);
+  if (mine == inquiry.signature) return;
+  end(transport::Notice::Kind::mismatch,
+      fmt::format("operation #{}, {}, on {}: {} called {}; {}", inquiry.sequence, engine::describe(mine),
+                  transport_.describe(plan_->rank()), transport_.describe(inquiry.from),
+                  difference(mine, inquiry.signature), same_everywhere));
+}
+
+void ScheduleOperation::abandon(const std::string& reason) noexcept {
+  transport_.tell_all({.kind = transport::Notice::Kind::timeout, .sequence = sequence_, .text = reason});
+}
+
+Turn ScheduleOperation::turn() {
   bool moved = start_segments();
   for (Segment& segment : segments_) {
     if (segment.index != none && advance(segment)) moved = true;
@@ -69,7 +133,7 @@ Turn ScheduleOperation::advance() {
 
 bool ScheduleOperation::start_segments() {
   bool started = false;
-  std::uint32_t oldest = next_segment_;
+  std::uint64_t oldest = next_segment_;
   for (const Segment& segment : segments_) oldest = std::min(oldest, segment.index);
   for (Segment& segment : segments_) {
     // Tags repeat after segment_window segments: a slow segment holds the others back before theirs could be
@@ -166,18 +230,25 @@ bool ScheduleOperation::advance(Segment& segment, std::uint32_t s) {
 
 void ScheduleOperation::post(Segment& segment, Lane& lane, const Round& round, std::uint32_t strand) {
   const auto moves = plan_->moves(round);
-  const transport::Tag tag{sequence_, segment.index, static_cast<std::uint8_t>(strand)};
+  const transport::Tag tag{sequence_, static_cast<std::uint32_t>(segment.index), static_cast<std::uint8_t>(strand)};
   lane.open_sends = 0;
-  for (std::uint32_t m = 0; m < round.slots - round.first; ++m)
-    post_one(segment, lane, moves[m], lane.messages[m], tag);
+  const std::uint32_t messages = round.slots - round.first;
+  for (std::uint32_t m = 0; m < messages; ++m) lane.messages[m].status = Status::done;
+  // What is copied aside to be sent comes first: a receive may write there as soon as it is posted.
+  for (std::uint32_t m = 0; m < messages; ++m) {
+    if (moves[m].kind == Kind::send && moves[m].staged) post_one(segment, lane, moves[m], lane.messages[m], tag);
+  }
+  for (std::uint32_t m = 0; m < messages; ++m) {
+    if (moves[m].kind != Kind::send || !moves[m].staged) post_one(segment, lane, moves[m], lane.messages[m], tag);
+  }
   lane.posted = true;
 }
 
 void ScheduleOperation::post_one(Segment& segment, Lane& lane, const Move& move, Lane::Message& message,
                                  transport::Tag tag) {
   const std::size_t count = elements(segment, move.blocks);
-  message.status = Status::done;
-  if (count == 0) return;
+  if (count == 0 && !move.opening) return;
+  const transport::Signature* opening = move.opening ? &signature_ : nullptr;
   const std::size_t bytes = count * size_of(move.wire);
   std::byte* scratch = lane.scratch.data() + move.scratch;
   if (move.kind == Kind::send) {
@@ -194,11 +265,11 @@ void ScheduleOperation::post_one(Segment& segment, Lane& lane, const Move& move,
       const Piece& piece = plan_->pieces(move).front();
       from = at(segment, piece.from, move.blocks);
     }
-    message.ticket = transport_.send(move.peer, tag, from, bytes);
+    message.ticket = transport_.send(move.peer, tag, opening, from, bytes);
     ++lane.open_sends;
   } else {
     void* to = move.staged ? scratch : at(segment, Place::output, move.blocks);
-    message.ticket = transport_.receive(move.peer, tag, to, bytes);
+    message.ticket = transport_.receive(move.peer, tag, opening, to, bytes);
   }
   message.status = Status::open;
 }
@@ -284,8 +355,7 @@ DType ScheduleOperation::type_at(Place place, State state) const {
 }
 
 std::string ScheduleOperation::label() const {
-  return fmt::format("{} #{}{} of {} {} on {}", schedule::name_of(plan_->collective()), sequence_,
-                     name_.empty() ? "" : fmt::format(" '{}'", name_), count_, tutti::name_of(plan_->type()),
+  return fmt::format("operation #{}, {}, on {}", sequence_, engine::describe(signature_),
                      transport_.describe(plan_->rank()));
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/plan.hpp"
 #include "engine/request.hpp"
+#include "engine/signature.hpp"
 #include "engine/workspace.hpp"
 #include "transport/transport.hpp"
 
@@ -16,21 +17,26 @@ namespace tutti::engine {
 /// its own program counter.
 class ScheduleOperation final : public Operation {
  public:
-  /// `transport` must outlive the operation.
+  /// `transport` and `calls` must outlive the operation.
   ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request, transport::Transport& transport,
-                    std::uint32_t sequence, std::uint32_t segments_in_flight);
+                    const CallLog& calls, std::uint32_t sequence, std::uint32_t segments_in_flight);
   ~ScheduleOperation() override;
 
   Turn advance() override;
   std::string describe() const override;
+  void look_around(Seconds idle) override;
+  void abandon(const std::string& reason) noexcept override;
 
  private:
   struct Segment {
-    std::uint32_t index = 0;
+    std::uint64_t index = 0;
     std::uint32_t open_strands = 0;
     std::unique_ptr<Workspace> workspace;
   };
 
+  Turn turn();
+  void answer(const transport::Notice& inquiry);
+  [[noreturn]] void end(transport::Notice::Kind kind, const std::string& text);
   bool start_segments();
   void start(Segment& segment);
   void finish(Segment& segment);
@@ -43,7 +49,7 @@ class ScheduleOperation final : public Operation {
   void reduce_slots(Segment& segment, Lane& lane, const Move& move);
   void scale_input(Segment& segment);
   void copy_own_block(const Segment& segment);
-  void cancel_all() noexcept;
+  void cancel(Segment& segment) noexcept;
   std::string label() const;
 
   std::size_t elements(const Segment& segment, schedule::Block blocks) const {
@@ -58,10 +64,11 @@ class ScheduleOperation final : public Operation {
   const std::byte* input_;
   std::byte* output_;
   transport::Transport& transport_;
+  const CallLog& calls_;
   std::uint32_t sequence_;
-  std::size_t count_;
-  std::string name_;
-  std::uint32_t next_segment_ = 0;
+  transport::Signature signature_;
+  std::uint64_t next_segment_ = 0;
+  Seconds next_inquiry_{0.2};  ///< idle time after which the others are asked
   std::vector<Segment> segments_;  ///< in flight; an index of `none` is free
 };
 

@@ -31,8 +31,9 @@ bool order_is_free(const Request& request, Rank ranks) {
 
 }  // namespace
 
-ScheduleEngine::ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options)
-    : transport_(transport), options_(options) {}
+ScheduleEngine::ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options,
+                               const CallLog& calls)
+    : transport_(transport), options_(options), calls_(calls) {}
 
 bool ScheduleEngine::is_canonical(const Algorithm& algorithm, Rank root, std::uint32_t radix) {
   const auto key = std::pair(&algorithm, std::pair(root, radix));
@@ -117,7 +118,7 @@ std::shared_ptr<Plan> ScheduleEngine::plan_for(const Request& request) {
 }
 
 std::unique_ptr<Operation> ScheduleEngine::start(const Request& request, std::uint32_t sequence) {
-  return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, sequence,
+  return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, calls_, sequence,
                                              options_.segments_in_flight);
 }
 

@@ -9,6 +9,7 @@
 #include "base/options.hpp"
 #include "engine/plan_cache.hpp"
 #include "engine/request.hpp"
+#include "engine/signature.hpp"
 #include "transport/transport.hpp"
 
 namespace tutti::engine {
@@ -18,8 +19,8 @@ namespace tutti::engine {
 /// compiled plans.
 class ScheduleEngine final : public CollectiveEngine {
  public:
-  /// `transport` must outlive the engine.
-  ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options);
+  /// All must outlive the engine.
+  ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options, const CallLog& calls);
 
   std::string_view name() const override { return "schedule"; }
 
@@ -48,6 +49,7 @@ class ScheduleEngine final : public CollectiveEngine {
 
   transport::Transport& transport_;
   const base::CoreOptions& options_;
+  const CallLog& calls_;
   PlanCache plans_;
   std::map<std::pair<const schedule::Algorithm*, std::pair<Rank, std::uint32_t>>, bool> canonical_;
 };

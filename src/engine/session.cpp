@@ -1,5 +1,7 @@
 #include "tutti/session.hpp"
 
+#include <exception>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -49,9 +51,10 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
 
 class Session::Impl {
  public:
-  Impl(int* argc, char*** argv) : mpi_(argc, argv) {
+  Impl(int* argc, char*** argv) : mpi_(argc, argv), exceptions_(std::uncaught_exceptions()) {
     auto runtime = std::make_shared<engine::Runtime>();
     runtime->options = agreed_options(mpi_);
+    if (mpi_.thread_level() <= ThreadLevel::funneled) runtime->only_thread = std::this_thread::get_id();
     auto [unattended, reason] = unattended_progress(mpi_);
     const auto limits =
         base::WaitLimits::for_load(static_cast<unsigned>(mpi_.ranks_here()), base::usable_processors());
@@ -66,12 +69,25 @@ class Session::Impl {
              .progress_reason = std::move(reason)};
   }
 
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  ~Impl() {
+    // An exception passes here. If not on every rank, then to finalize MPI would be to wait for ever: leave
+    // that to the launcher, which ends the job when this process ends with a status that is not zero.
+    if (std::uncaught_exceptions() > exceptions_ && !mpi_.all_arrive(engine::patience_while_unwinding)) {
+      mpi_.leave_open();
+      static_cast<void>(world_.release());  // NOLINT(bugprone-unused-return-value): see above
+    }
+  }
+
   Communicator& world() { return *world_; }
 
   const SessionInfo& info() const { return info_; }
 
  private:
   MpiEnvironment mpi_;
+  int exceptions_;
   SessionInfo info_;
   std::unique_ptr<Communicator> world_;  // goes first
 };

@@ -73,6 +73,11 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, std::
   base::fail<InvalidArgument>("unknown optimizer '{}'; known are sgd, adam", options.name);
 }
 
+std::string_view name_of(RateKind kind) noexcept {
+  if (kind == RateKind::constant) return "constant";
+  return kind == RateKind::step ? "step" : "cosine";
+}
+
 RateKind rate_kind_from(std::string_view name) {
   if (name == "constant") return RateKind::constant;
   if (name == "step") return RateKind::step;

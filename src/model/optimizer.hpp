@@ -44,6 +44,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerOptions& options, std::
 
 enum class RateKind : unsigned char { constant, step, cosine };
 /// Throws InvalidArgument that lists the names.
+std::string_view name_of(RateKind kind) noexcept;
 RateKind rate_kind_from(std::string_view name);
 
 /// Learning rate over steps: linear warm-up, then constant, a tenfold (`factor`) drop every `every` of the

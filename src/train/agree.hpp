@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <string>
 
 #include "base/error.hpp"
@@ -18,6 +19,8 @@ void agreed(Communicator& world, const Body& body) {
   std::string complaint;
   try {
     body();
+  } catch (const std::bad_alloc&) {
+    complaint = "out of memory; a smaller model, batch or data set, or fewer ranks on a node, need less";
   } catch (const std::exception& error) {
     complaint = error.what();
     if (complaint.empty()) complaint = "unknown error";

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.hpp"
@@ -35,5 +36,8 @@ struct TrainOptions {
   std::size_t log_every = 1;         ///< epochs between lines of the log
   std::size_t verify_replicas = 0;   ///< steps between comparisons of all replicas; 0: at the end only
 };
+
+/// Every option that must be the same on all ranks, as (flag, value).
+std::vector<std::pair<std::string, std::string>> described(const TrainOptions& options);
 
 }  // namespace tutti::train

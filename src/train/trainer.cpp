@@ -22,14 +22,35 @@ namespace {
 
 /// Behind the gradients in the same buffer, so that they travel with them: what every step must agree on
 /// besides.
+constexpr std::size_t most_steps = 1'000'000'000'000;
+
 enum Tail : std::size_t { tail_loss, tail_correct, tail_stop, tail_size };
 
-/// Four running hashes side by side: nothing to be safe against but an accident, and fast.
+/// Nothing to be safe against but an accident, and fast.
 std::uint64_t hash_of(std::span<const float> values) {
   std::uint64_t hash = base::mix(values.size());
   for (const float value : values)
     hash = std::rotl(hash, 7) * 0x9e3779b97f4a7c15ULL + std::bit_cast<std::uint32_t>(value);
   return base::mix(hash);
+}
+
+/// Collective: ranks that train by different options would wait for each other for ever, or worse, not.
+void require_same_options(Communicator& world, const TrainOptions& options) {
+  std::string lines;
+  for (const auto& [flag, value] : described(options)) lines += fmt::format("{} '{}'\n", flag, value);
+  const std::string reference = broadcast_text(world, lines);
+  std::string complaint;
+  if (reference != lines) {
+    const auto [mine, theirs] = std::ranges::mismatch(lines, reference);
+    const auto line_at = [](const std::string& text, std::size_t at) {
+      const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+      return text.substr(begin, text.find('\n', begin) - begin);
+    };
+    complaint = fmt::format("the options differ between ranks: {} here, {} on rank 0; give every rank the same",
+                            line_at(lines, static_cast<std::size_t>(mine - lines.begin())),
+                            line_at(reference, static_cast<std::size_t>(theirs - reference.begin())));
+  }
+  agree(world, complaint);
 }
 
 class Training {
@@ -38,6 +59,7 @@ class Training {
       : world_(world), options_(options), surroundings_(surroundings) {}
 
   Summary run() {
+    require_same_options(world_, options_);
     agreed(world_, [&] { set_up(); });
     open_output();
     if (!options_.resume.empty()) resume();
@@ -81,6 +103,9 @@ class Training {
     network_->initialize(parameters_, options_.seed);
     buffer_.resize(parameters_.size() + tail_size);
     optimizer_ = model::make_optimizer(options_.optimizer, parameters_.size());
+    base::require(options_.steps > 0 || options_.epochs <= most_steps / order_->steps_per_epoch(),
+                  "{} epochs of {} steps: expected at most {} steps", options_.epochs,
+                  order_->steps_per_epoch(), most_steps);
     total_steps_ = options_.steps > 0 ? options_.steps : options_.epochs * order_->steps_per_epoch();
     base::require(total_steps_ > 0, "0 steps to train: give --epochs or --steps");
     rate_ = {.kind = options_.rate_kind,

@@ -23,14 +23,14 @@ class Faulty final : public Transport {
 
   Rank size() const override { return below_->size(); }
 
-  Ticket send(Rank peer, Tag tag, const void* data, std::size_t bytes) override {
+  Ticket send(Rank peer, Tag tag, const Signature* opening, const void* data, std::size_t bytes) override {
     count(peer);
-    return delayed(below_->send(peer, tag, data, bytes));
+    return delayed(below_->send(peer, tag, opening, data, bytes));
   }
 
-  Ticket receive(Rank peer, Tag tag, void* data, std::size_t bytes) override {
+  Ticket receive(Rank peer, Tag tag, const Signature* opening, void* data, std::size_t bytes) override {
     count(peer);
-    return delayed(below_->receive(peer, tag, data, bytes));
+    return delayed(below_->receive(peer, tag, opening, data, bytes));
   }
 
   bool test(Ticket ticket) override {
@@ -45,10 +45,14 @@ class Faulty final : public Transport {
     return true;
   }
 
-  void cancel(Ticket ticket) noexcept override {
+  bool cancel(Ticket ticket) noexcept override {
     turns_.erase(ticket);
-    below_->cancel(ticket);
+    return below_->cancel(ticket);
   }
+
+  void tell_all(const Notice& notice) noexcept override { below_->tell_all(notice); }
+
+  std::optional<Notice> heard() override { return below_->heard(); }
 
   std::unique_ptr<Transport> split(int color, int key) override {
     return make_faulty(below_->split(color, key), plan_, calls_);

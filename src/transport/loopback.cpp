@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <list>
 #include <map>
 #include <mutex>
@@ -19,13 +20,16 @@ namespace {
 struct Message {
   Rank from = 0;
   Rank to = 0;
+  bool is_send = false;
   Tag tag;
   const void* source = nullptr;
-  void* target = nullptr;  ///< of a receive; null for a send
+  void* target = nullptr;
   std::size_t bytes = 0;
   std::vector<std::byte> eager;
   bool done = false;
+  std::optional<Signature> opening;
   std::string mismatch;
+  std::optional<Signature> foreign;  ///< of the other end, if it is another operation
 };
 
 using Shared = std::shared_ptr<Message>;
@@ -39,13 +43,14 @@ class LoopbackHub {
       : ranks_(static_cast<Rank>(names.size())),
         protocol_(protocol),
         names_(std::move(names)),
-        gone_(names_.size()) {}
+        gone_(names_.size()),
+        notices_(names_.size()) {}
 
   Rank ranks() const { return ranks_; }
 
   void post(const Shared& message) {
     const std::scoped_lock lock(mutex_);
-    const bool is_send = message->target == nullptr;
+    const bool is_send = message->is_send;
     auto& others = is_send ? receives_ : sends_;
     const auto match = std::find_if(others.begin(), others.end(), [&](const Shared& other) {
       return other->from == message->from && other->to == message->to && other->tag == message->tag;
@@ -66,11 +71,30 @@ class LoopbackHub {
     (is_send ? sends_ : receives_).push_back(message);
   }
 
-  /// Done, or the text of a mismatch.
-  std::pair<bool, std::string> state(const Message& message) {
+  /// Throws if the other end is gone or calls something else.
+  bool done(const Message& message) {
     const std::scoped_lock lock(mutex_);
-    if (!message.done) check_alive(message.target == nullptr ? message.to : message.from);
-    return {message.done, message.mismatch};
+    const Rank other = message.is_send ? message.to : message.from;
+    if (!message.done) check_alive(other);
+    if (message.foreign) throw ForeignOperation(other, *message.foreign, message.mismatch);
+    if (!message.mismatch.empty()) throw MismatchError(message.mismatch);
+    return message.done;
+  }
+
+  void tell_all(const Notice& notice) {
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t i = 0; i < notices_.size(); ++i) {
+      if (std::cmp_not_equal(i, notice.from)) notices_[i].push_back(notice);
+    }
+  }
+
+  std::optional<Notice> heard(Rank rank) {
+    const std::scoped_lock lock(mutex_);
+    auto& waiting = notices_[static_cast<std::size_t>(rank)];
+    if (waiting.empty()) return std::nullopt;
+    std::optional<Notice> first(std::move(waiting.front()));
+    waiting.pop_front();
+    return first;
   }
 
   void withdraw(const Shared& message) {
@@ -139,12 +163,17 @@ class LoopbackHub {
   }
 
   static void deliver(Message& send, Message& receive) {
-    if (send.bytes != receive.bytes) {
+    if (send.opening != receive.opening && send.opening && receive.opening) {
+      send.foreign = receive.opening;
+      receive.foreign = send.opening;
+      send.mismatch = receive.mismatch =
+          fmt::format("ranks {} and {} called different operations", send.from, send.to);
+    } else if (send.bytes != receive.bytes) {
       const std::string text = fmt::format(
           "rank {} sent {} bytes where rank {} expected {}: the ranks called different operations", send.from,
           send.bytes, send.to, receive.bytes);
       send.mismatch = receive.mismatch = text;
-    } else {
+    } else if (send.bytes > 0) {
       std::memcpy(receive.target, send.source, send.bytes);
     }
     send.done = receive.done = true;
@@ -154,6 +183,7 @@ class LoopbackHub {
   const Protocol protocol_;
   const std::vector<Rank> names_;
   std::vector<std::string> gone_;  ///< why, for each member; empty: it is there
+  std::vector<std::deque<Notice>> notices_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::list<Shared> sends_;
@@ -174,25 +204,37 @@ class Endpoint final : public Transport {
 
   Rank size() const override { return hub_->ranks(); }
 
-  Ticket send(Rank peer, Tag tag, const void* data, std::size_t bytes) override {
-    return post({.from = rank_, .to = peer, .tag = tag, .source = data, .bytes = bytes});
+  Ticket send(Rank peer, Tag tag, const Signature* opening, const void* data, std::size_t bytes) override {
+    Message message{.from = rank_, .to = peer, .is_send = true, .tag = tag, .source = data, .bytes = bytes};
+    if (opening != nullptr) message.opening = *opening;
+    return post(std::move(message));
   }
 
-  Ticket receive(Rank peer, Tag tag, void* data, std::size_t bytes) override {
-    return post({.from = peer, .to = rank_, .tag = tag, .target = data, .bytes = bytes});
+  Ticket receive(Rank peer, Tag tag, const Signature* opening, void* data, std::size_t bytes) override {
+    Message message{.from = peer, .to = rank_, .tag = tag, .target = data, .bytes = bytes};
+    if (opening != nullptr) message.opening = *opening;
+    return post(std::move(message));
   }
 
   bool test(Ticket ticket) override {
-    const auto [done, mismatch] = hub_->state(*slots_[ticket]);
-    if (!mismatch.empty()) throw MismatchError(mismatch);
+    const bool done = hub_->done(*slots_[ticket]);
     if (done) slots_.release(ticket);
     return done;
   }
 
-  void cancel(Ticket ticket) noexcept override {
+  bool cancel(Ticket ticket) noexcept override {
     hub_->withdraw(slots_[ticket]);
     slots_.release(ticket);
+    return true;
   }
+
+  void tell_all(const Notice& notice) noexcept override {
+    Notice mine = notice;
+    mine.from = rank_;
+    hub_->tell_all(mine);
+  }
+
+  std::optional<Notice> heard() override { return hub_->heard(rank_); }
 
   std::unique_ptr<Transport> split(int color, int key) override {
     auto [hub, position] = hub_->split(rank_, splits_++, color, key);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/options.hpp"
+#include "base/clock.hpp"
 #include "transport/transport.hpp"
 
 /// Everything that calls MPI, behind plain C++: no header of tutti shows mpi.h.
@@ -16,8 +17,8 @@ std::string_view name_of(ThreadLevel level) noexcept;
 /// MPI in this process. Initializes it (MPI_THREAD_SERIALIZED) if nobody has, and finalizes it only then.
 class MpiEnvironment {
  public:
-  /// Throws InvalidArgument if MPI was finalized already, or if the launcher started another number of
-  /// processes than MPI says.
+  /// Throws InvalidArgument if MPI was finalized already, if there is another such object, if the launcher
+  /// started another number of processes than MPI says, or if this is not the thread that may call MPI.
   MpiEnvironment(int* argc, char*** argv);
   MpiEnvironment(const MpiEnvironment&) = delete;
   MpiEnvironment& operator=(const MpiEnvironment&) = delete;
@@ -37,8 +38,10 @@ class MpiEnvironment {
   /// Ranks of the job on this rank's node (MPI_COMM_TYPE_SHARED).
   Rank ranks_here() const { return ranks_here_; }
 
-  /// True on the thread that initialized MPI.
-  static bool on_main_thread();
+  /// Collective. False if not all ranks have come here within `patience`.
+  bool all_arrive(Seconds patience) const;
+  /// The destructor shall not finalize MPI.
+  void leave_open() { initialized_here_ = false; }
 
   /// Collective. If any rank has a complaint, throws InvalidArgument on every rank with that of the first
   /// such rank.
@@ -51,6 +54,9 @@ class MpiEnvironment {
   [[noreturn]] static void abort(int status);
 
  private:
+  void claim();
+
+  std::string name_before_;  ///< of MPI_COMM_SELF
   bool initialized_here_ = false;
   ThreadLevel level_ = ThreadLevel::single;
   std::string library_;

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "tutti/error.hpp"
 #include "tutti/types.hpp"
 
 namespace tutti::transport {
@@ -27,6 +32,33 @@ inline constexpr std::uint32_t strand_limit = 4;
 /// Names a posted message until test() has returned true for it or it was cancelled.
 using Ticket = std::uint32_t;
 
+/// What the operation is that a message belongs to, in words that only the engine can read: both ends must
+/// have the same.
+struct Signature {
+  std::array<std::uint64_t, 6> words{};
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+/// The peer is in another operation than this rank.
+class ForeignOperation : public MismatchError {
+ public:
+  ForeignOperation(Rank whose, const Signature& theirs, const std::string& text)
+      : MismatchError(text), peer(whose), found(theirs) {}
+
+  Rank peer;
+  Signature found;
+};
+
+/// A word between ranks beside the messages of operations: why an operation ended for all, told by the one
+/// that found out, or an inquiry of one that has waited long: this is what I am in; are you too?
+struct Notice {
+  enum class Kind : std::uint8_t { mismatch, peer_lost, timeout, inquiry } kind = Kind::mismatch;
+  Rank from = -1;
+  std::uint32_t sequence = 0;
+  Signature signature = {};
+  std::string text = {};
+};
+
 /// Moves bytes between this rank and another. Nothing here blocks but split(). Not thread-safe: the holder of
 /// the progress token calls it.
 class Transport {
@@ -40,15 +72,23 @@ class Transport {
   virtual Rank rank() const = 0;
   virtual Rank size() const = 0;
 
-  /// Starts to send; `data` must stay as it is until the ticket is done. bytes > 0.
-  virtual Ticket send(Rank peer, Tag tag, const void* data, std::size_t bytes) = 0;
-  /// Starts to receive exactly `bytes`; another size is MismatchError, from test().
-  virtual Ticket receive(Rank peer, Tag tag, void* data, std::size_t bytes) = 0;
+  /// Starts to send; `data` must stay as it is until the ticket is done. `opening`: not null for the first
+  /// message to this peer under a tag, and only for that; bytes may be 0 only then.
+  virtual Ticket send(Rank peer, Tag tag, const Signature* opening, const void* data, std::size_t bytes) = 0;
+  /// Starts to receive exactly `bytes`. If the first message under a tag belongs to another operation or has
+  /// another size, test() throws ForeignOperation or MismatchError before anything is written to `data`.
+  virtual Ticket receive(Rank peer, Tag tag, const Signature* opening, void* data, std::size_t bytes) = 0;
   /// True once the message is through; the ticket is then no more. Throws PeerLostError, MismatchError.
   virtual bool test(Ticket ticket) = 0;
-  /// Gives a message up after a failure: its buffer is no longer touched where the library below can promise
-  /// that.
-  virtual void cancel(Ticket ticket) noexcept = 0;
+  /// Gives a message up after a failure. False if the library below may still touch its buffer.
+  virtual bool cancel(Ticket ticket) noexcept = 0;
+  /// Holds memory that it may still touch until this transport goes.
+  void park(std::shared_ptr<const void> memory) { parked_.push_back(std::move(memory)); }
+
+  /// Tells all other ranks, as well as it can, without waiting for anybody.
+  virtual void tell_all(const Notice& notice) noexcept = 0;
+  /// The next notice that another rank has sent.
+  virtual std::optional<Notice> heard() = 0;
 
   /// Collective over all ranks, blocking: the transport of those with the same color, numbered by (key,
   /// rank).
@@ -56,6 +96,9 @@ class Transport {
 
   /// "rank 3 (host, pid 4711)": for error reports.
   virtual std::string describe(Rank peer) const = 0;
+
+ private:
+  std::vector<std::shared_ptr<const void>> parked_;
 };
 
 }  // namespace tutti::transport

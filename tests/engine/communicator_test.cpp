@@ -184,7 +184,7 @@ TEST_CASE("wrong arguments are errors that say what is right, before anything is
       std::vector<float> out(5);
       world.allreduce(std::span<const float>(data), std::span(out), Op::sum);
     });
-    rejects("color -1 is negative", [&] { world.split(-1); });
+    rejects("split: color -1 of rank 0", [&] { world.split(-1); });
     rejects("do not fit in memory",
             [&] { world.allreduce(data.data(), data.data(), ~std::size_t{0} / 2, DType::f32, Op::sum); });
     world.allreduce(std::span(data), Op::sum);  // all of this has cost the communicator nothing

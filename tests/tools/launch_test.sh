@@ -26,8 +26,8 @@ expect() {
 }
 
 jobs=4
-expect "mpirun (Open MPI) 4.1.4" 4 --oversubscribe --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 30
-expect "mpirun (Open MPI) 4.1.4" 5 --oversubscribe --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 30 --bind-to none
+expect "mpirun (Open MPI) 4.1.4" 4 --oversubscribe --mca mpi_yield_when_idle 1
+expect "mpirun (Open MPI) 4.1.4" 5 --oversubscribe --mca mpi_yield_when_idle 1 --bind-to none
 expect "mpirun (Open MPI) 5.0.3" 4 --map-by :oversubscribe --mca mpi_yield_when_idle 1
 expect "mpirun (Open MPI) 5.0.3" 5 --map-by :oversubscribe --mca mpi_yield_when_idle 1 --bind-to none
 expect "HYDRA build details: Version: 4.0.2" 5

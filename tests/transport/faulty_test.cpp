@@ -23,8 +23,8 @@ TEST_CASE("the n-th call fails, and only that one") {
         failed = calls;
       }
     };
-    attempt([&] { faulty->send(0, {}, &value, 4); });
-    attempt([&] { receive = faulty->receive(0, {}, &received, 4); });
+    attempt([&] { faulty->send(0, {}, nullptr, &value, 4); });
+    attempt([&] { receive = faulty->receive(0, {}, nullptr, &received, 4); });
     attempt([&] { faulty->test(receive); });
     CHECK(failed == n);
     CHECK(calls == 3);
@@ -37,8 +37,8 @@ TEST_CASE("delayed messages arrive in the end") {
   int longest = 0;
   for (int i = 0; i < 50; ++i) {
     int received = 0;
-    const Ticket send = faulty->send(0, {}, &i, 4);
-    const Ticket receive = faulty->receive(0, {}, &received, 4);
+    const Ticket send = faulty->send(0, {}, nullptr, &i, 4);
+    const Ticket receive = faulty->receive(0, {}, nullptr, &received, 4);
     int turns = 0;
     while (!faulty->test(receive)) ++turns;
     while (!faulty->test(send)) {

@@ -16,10 +16,10 @@ TEST_CASE("an eager send is done at once, a rendezvous send only with its receiv
   for (const auto protocol : {Protocol::eager, Protocol::rendezvous}) {
     auto group = make_loopback(2, protocol);
     std::vector<int> received(3);
-    const Ticket send = group.endpoints[0]->send(1, {}, sent.data(), 12);
+    const Ticket send = group.endpoints[0]->send(1, {}, nullptr, sent.data(), 12);
     const bool done = group.endpoints[0]->test(send);
     CHECK(done == (protocol == Protocol::eager));
-    const Ticket receive = group.endpoints[1]->receive(0, {}, received.data(), 12);
+    const Ticket receive = group.endpoints[1]->receive(0, {}, nullptr, received.data(), 12);
     CHECK(group.endpoints[1]->test(receive));
     if (!done) CHECK(group.endpoints[0]->test(send));
     CHECK(received == sent);
@@ -30,15 +30,15 @@ TEST_CASE("messages match by pair and tag, in order within a tag") {
   for (const auto protocol : {Protocol::eager, Protocol::rendezvous}) {
     auto group = make_loopback(3, protocol);
     const std::array<int, 4> values{10, 11, 12, 13};
-    group.endpoints[0]->send(2, {.sequence = 1}, &values[0], 4);
-    group.endpoints[0]->send(2, {.sequence = 1}, &values[1], 4);
-    group.endpoints[0]->send(2, {.sequence = 1, .segment = 1}, &values[2], 4);
-    group.endpoints[1]->send(2, {.sequence = 1}, &values[3], 4);
+    group.endpoints[0]->send(2, {.sequence = 1}, nullptr, &values[0], 4);
+    group.endpoints[0]->send(2, {.sequence = 1}, nullptr, &values[1], 4);
+    group.endpoints[0]->send(2, {.sequence = 1, .segment = 1}, nullptr, &values[2], 4);
+    group.endpoints[1]->send(2, {.sequence = 1}, nullptr, &values[3], 4);
     std::array<int, 4> got{};
-    group.endpoints[2]->receive(0, {.sequence = 1, .segment = 1}, &got[2], 4);
-    group.endpoints[2]->receive(1, {.sequence = 1}, &got[3], 4);
-    group.endpoints[2]->receive(0, {.sequence = 1}, &got[0], 4);
-    group.endpoints[2]->receive(0, {.sequence = 1}, &got[1], 4);
+    group.endpoints[2]->receive(0, {.sequence = 1, .segment = 1}, nullptr, &got[2], 4);
+    group.endpoints[2]->receive(1, {.sequence = 1}, nullptr, &got[3], 4);
+    group.endpoints[2]->receive(0, {.sequence = 1}, nullptr, &got[0], 4);
+    group.endpoints[2]->receive(0, {.sequence = 1}, nullptr, &got[1], 4);
     CHECK(got == values);
   }
 }
@@ -46,8 +46,8 @@ TEST_CASE("messages match by pair and tag, in order within a tag") {
 TEST_CASE("another size than expected is a mismatch on both sides") {
   auto group = make_loopback(2, Protocol::rendezvous);
   std::array<int, 4> buffer{};
-  const Ticket send = group.endpoints[0]->send(1, {}, buffer.data(), 8);
-  const Ticket receive = group.endpoints[1]->receive(0, {}, buffer.data(), 12);
+  const Ticket send = group.endpoints[0]->send(1, {}, nullptr, buffer.data(), 8);
+  const Ticket receive = group.endpoints[1]->receive(0, {}, nullptr, buffer.data(), 12);
   CHECK_THROWS_WITH(group.endpoints[1]->test(receive),
                     ContainsSubstring("rank 0 sent 8 bytes where rank 1 expected 12"));
   CHECK_THROWS_AS(group.endpoints[0]->test(send), MismatchError);
@@ -58,12 +58,12 @@ TEST_CASE("a cancelled receive takes no message, a cancelled send gives none") {
   int value = 5;
   int first = 0;
   int second = 0;
-  const Ticket cancelled = group.endpoints[1]->receive(0, {}, &first, 4);
+  const Ticket cancelled = group.endpoints[1]->receive(0, {}, nullptr, &first, 4);
   group.endpoints[1]->cancel(cancelled);
-  const Ticket dropped = group.endpoints[0]->send(1, {}, &first, 4);
+  const Ticket dropped = group.endpoints[0]->send(1, {}, nullptr, &first, 4);
   group.endpoints[0]->cancel(dropped);
-  group.endpoints[0]->send(1, {}, &value, 4);
-  const Ticket receive = group.endpoints[1]->receive(0, {}, &second, 4);
+  group.endpoints[0]->send(1, {}, nullptr, &value, 4);
+  const Ticket receive = group.endpoints[1]->receive(0, {}, nullptr, &second, 4);
   CHECK(group.endpoints[1]->test(receive));
   CHECK(first == 0);
   CHECK(second == 5);
@@ -92,11 +92,11 @@ TEST_CASE(
   auto first = part.get();
   int value = 0;
   const int sent = 3;
-  other->send(0, {.sequence = 1}, &sent, 4);
-  const Ticket waiting = first->receive(1, {}, &value, 4);
+  other->send(0, {.sequence = 1}, nullptr, &sent, 4);
+  const Ticket waiting = first->receive(1, {}, nullptr, &value, 4);
   abort_loopback(*group.hub, 1, "rank 1 is gone: it threw");
   CHECK_THROWS_WITH(first->test(waiting), ContainsSubstring("rank 1 is gone"));
-  CHECK(first->test(first->receive(1, {.sequence = 1}, &value, 4)));
+  CHECK(first->test(first->receive(1, {.sequence = 1}, nullptr, &value, 4)));
   CHECK(value == 3);
-  CHECK_THROWS_AS(group.endpoints[0]->send(1, {}, &value, 4), PeerLostError);
+  CHECK_THROWS_AS(group.endpoints[0]->send(1, {}, nullptr, &value, 4), PeerLostError);
 }

@@ -1,0 +1,89 @@
+#include "engine/signature.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/random.hpp"
+
+namespace tutti::engine {
+namespace {
+
+/// Words of a signature: collective | type | op | free | root; count; hash of the rest; hash of all calls
+/// before; the first characters of the name.
+enum Word : std::size_t { word_kind, word_count, word_rest, word_history, word_name };
+
+constexpr std::size_t shown_name = 16;
+
+std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
+  for (const char c : text) hash = base::mix(hash ^ static_cast<std::uint8_t>(c));
+  return base::mix(hash + text.size());
+}
+
+}  // namespace
+
+transport::Signature signature_of(const Request& request) {
+  transport::Signature signature;
+  const bool reduces = request.collective != schedule::Collective::allgather &&
+                       request.collective != schedule::Collective::broadcast;
+  signature.words[word_kind] = static_cast<std::uint64_t>(request.collective) << 56U |
+                               static_cast<std::uint64_t>(request.type) << 48U |
+                               (reduces ? static_cast<std::uint64_t>(request.op) : 0xff) << 40U |
+                               static_cast<std::uint32_t>(request.root);
+  signature.words[word_count] = request.count;
+  std::uint64_t rest = base::mix(std::bit_cast<std::uint64_t>(request.prescale) + (request.any_order ? 1 : 0));
+  for (const std::size_t count : request.counts) rest = base::mix(rest ^ count);
+  signature.words[word_rest] = hash_of(request.algorithm, hash_of(request.name, rest));
+  const std::size_t shown = std::min(request.name.size(), shown_name);
+  if (shown > 0) std::memcpy(&signature.words[word_name], request.name.data(), shown);
+  return signature;
+}
+
+std::uint32_t CallLog::add(const Request& request) {
+  transport::Signature signature = signature_of(request);
+  const std::scoped_lock lock(mutex_);
+  signature.words[word_history] = history_;
+  for (const std::uint64_t word : signature.words) history_ = base::mix(history_ ^ word);
+  signatures_[next_ % kept] = signature;
+  return next_++;
+}
+
+transport::Signature CallLog::at(std::uint32_t sequence) const {
+  const std::scoped_lock lock(mutex_);
+  return signatures_[sequence % kept];
+}
+
+bool CallLog::knows(std::uint32_t sequence) const {
+  const std::scoped_lock lock(mutex_);
+  // Numbers wrap around.
+  return next_ - sequence - 1 < std::min(kept, next_);
+}
+
+std::string difference(const transport::Signature& here, const transport::Signature& there) {
+  transport::Signature same = there;
+  same.words[word_history] = here.words[word_history];
+  if (same == here)
+    return fmt::format("{}, but after other calls than here; an earlier one differs", describe(there));
+  return fmt::format("{} instead", describe(there));
+}
+
+std::string describe(const transport::Signature& signature) {
+  const std::uint64_t kind = signature.words[word_kind];
+  const auto collective = static_cast<schedule::Collective>(kind >> 56U);
+  const auto type = static_cast<DType>(kind >> 48U & 0xff);
+  const std::uint64_t op = kind >> 40U & 0xff;
+  const bool rooted =
+      collective == schedule::Collective::broadcast || collective == schedule::Collective::reduce;
+  std::string name(shown_name, '\0');
+  std::memcpy(name.data(), &signature.words[word_name], name.size());
+  name.resize(std::min(name.find('\0'), name.size()));
+  return fmt::format("{}{} of {} {}{}{} [{:08x}]", schedule::name_of(collective),
+                     op == 0xff ? "" : fmt::format(" {}", name_of(static_cast<Op>(op))),
+                     signature.words[word_count], name_of(type), name.empty() ? "" : fmt::format(" '{}'", name),
+                     rooted ? fmt::format(" root {}", kind & 0xffffffff) : "",
+                     signature.words[word_rest] >> 32U);
+}
+
+}  // namespace tutti::engine

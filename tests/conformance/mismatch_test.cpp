@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+
+#include <mutex>
+#include <string>
+
+#include "conformance/mismatch.hpp"
+#include "engine/local.hpp"
+#include "support/catch.hpp"
+
+using namespace tutti;
+using namespace tutti::conformance;
+
+TEST_CASE("ranks that call different operations are told so, on every rank") {
+  for (const Rank ranks : {2, 3, 4, 5, 8}) {
+    for (const auto protocol : {transport::Protocol::eager, transport::Protocol::rendezvous}) {
+      std::mutex mutex;
+      std::string problems;
+      engine::LocalOptions options{.protocol = protocol};
+      options.core.timeout = Seconds(20);
+      engine::run_local(ranks, options, [&](Communicator& world) {
+        for (std::size_t number = 0; number < mismatches(); ++number) {
+          const Rank odd = static_cast<Rank>(number) % world.size();
+          Communicator part = world.split(0, world.rank());
+          const std::string problem = run_mismatch(part, number, odd);
+          world.barrier();
+          const std::scoped_lock lock(mutex);
+          if (!problem.empty()) problems += problem + "\n";
+        }
+      });
+      INFO(problems);
+      CHECK(problems.empty());
+    }
+  }
+}
