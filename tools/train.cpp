@@ -83,7 +83,8 @@ CLI::Validator count_up_to(double most) {
       [most](std::string& text) -> std::string {
         double value = -1;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= most) return {};
+        if (error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= most)
+          return {};
         return fmt::format("expected a whole number from 0 to {:.0f}, not '{}'", most, text);
       },
       "");

@@ -47,11 +47,11 @@ void CommunicatorState::check(const Request& request) const {
 }
 
 void CommunicatorState::check_alive(const char* call) {
-  base::require(runtime_->only_thread == std::thread::id() ||
-                    runtime_->only_thread == std::this_thread::get_id(),
-                "{} on {}: called from another thread than the one that initialized MPI, which was not "
-                "asked for more threads; initialize it with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
-                call, transport_->describe(rank()));
+  base::require(
+      runtime_->only_thread == std::thread::id() || runtime_->only_thread == std::this_thread::get_id(),
+      "{} on {}: called from another thread than the one that initialized MPI, which was not "
+      "asked for more threads; initialize it with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
+      call, transport_->describe(rank()));
   forget_finished();
   if (!failure_.empty())
     base::fail<Error>("this communicator failed before and takes no further operations: {}", failure_);

@@ -25,7 +25,8 @@ Geometry::Geometry(const Request& request, Rank ranks, Rank rank, std::uint32_t 
   const std::size_t wanted = std::max<std::size_t>(1, segment_bytes / request.element_bytes());
   if (!by_rank_) {
     segment_ = std::min(std::max<std::size_t>(count_, 1), wanted);
-    segments_ = std::max<std::size_t>(1, ceil_div(count_, segment_));  // one of nothing still compares the calls
+    segments_ =
+        std::max<std::size_t>(1, ceil_div(count_, segment_));  // one of nothing still compares the calls
     return;
   }
   starts_.push_back(0);

@@ -35,7 +35,7 @@ struct Move {
   DType wire = DType::f32;
   bool staged = false;  ///< goes through scratch memory; otherwise straight from or into its place
   bool after_sends =
-      false;  ///< what it writes is being sent in this round: applied when those sends are done
+      false;             ///< what it writes is being sent in this round: applied when those sends are done
   bool opening = false;  ///< the first message with this peer, in this direction, of the strand
   Rank peer = -1;
   schedule::Block blocks;

@@ -154,8 +154,8 @@ void Progress::end(Pending& pending, Seconds patience) {
   Progress& progress = *pending.progress_;
   const std::scoped_lock lock(progress.token_);
   if (pending.finished()) return;
-  const std::string text = fmt::format("given up while an exception passes through this rank: {}",
-                                       pending.operation_->describe());
+  const std::string text =
+      fmt::format("given up while an exception passes through this rank: {}", pending.operation_->describe());
   pending.operation_->abandon(text);
   progress.settle(pending, std::make_exception_ptr(Error(text)));
 }

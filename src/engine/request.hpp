@@ -48,9 +48,11 @@ class Operation {
   virtual Turn advance() = 0;
   /// "allreduce #12 'conv1.weight' of 1024 f32: waits in round 2 for rank 3 (host, pid)": what it waits for.
   virtual std::string describe() const = 0;
+
   /// Called now and then while nothing moves, with the time since something last did: looks whether waiting
   /// makes sense. Throws if not.
   virtual void look_around(Seconds /*idle*/) {}
+
   /// Somebody has stopped waiting for it: tell the other ranks why, as well as can be.
   virtual void abandon(const std::string& /*reason*/) noexcept {}
 };

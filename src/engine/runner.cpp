@@ -38,8 +38,8 @@ ScheduleOperation::ScheduleOperation(std::shared_ptr<Plan> plan, const Request& 
       calls_(calls),
       sequence_(sequence),
       signature_(calls.at(sequence)) {
-  const auto window = std::min<std::uint64_t>({segments_in_flight, plan_->geometry().segments(),
-                                               transport::segment_window});
+  const auto window =
+      std::min<std::uint64_t>({segments_in_flight, plan_->geometry().segments(), transport::segment_window});
   segments_.resize(window);
   for (Segment& segment : segments_) segment.index = none;
 }
@@ -230,16 +230,19 @@ bool ScheduleOperation::advance(Segment& segment, std::uint32_t s) {
 
 void ScheduleOperation::post(Segment& segment, Lane& lane, const Round& round, std::uint32_t strand) {
   const auto moves = plan_->moves(round);
-  const transport::Tag tag{sequence_, static_cast<std::uint32_t>(segment.index), static_cast<std::uint8_t>(strand)};
+  const transport::Tag tag{sequence_, static_cast<std::uint32_t>(segment.index),
+                           static_cast<std::uint8_t>(strand)};
   lane.open_sends = 0;
   const std::uint32_t messages = round.slots - round.first;
   for (std::uint32_t m = 0; m < messages; ++m) lane.messages[m].status = Status::done;
   // What is copied aside to be sent comes first: a receive may write there as soon as it is posted.
   for (std::uint32_t m = 0; m < messages; ++m) {
-    if (moves[m].kind == Kind::send && moves[m].staged) post_one(segment, lane, moves[m], lane.messages[m], tag);
+    if (moves[m].kind == Kind::send && moves[m].staged)
+      post_one(segment, lane, moves[m], lane.messages[m], tag);
   }
   for (std::uint32_t m = 0; m < messages; ++m) {
-    if (moves[m].kind != Kind::send || !moves[m].staged) post_one(segment, lane, moves[m], lane.messages[m], tag);
+    if (moves[m].kind != Kind::send || !moves[m].staged)
+      post_one(segment, lane, moves[m], lane.messages[m], tag);
   }
   lane.posted = true;
 }

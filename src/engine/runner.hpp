@@ -68,7 +68,7 @@ class ScheduleOperation final : public Operation {
   std::uint32_t sequence_;
   transport::Signature signature_;
   std::uint64_t next_segment_ = 0;
-  Seconds next_inquiry_{0.2};  ///< idle time after which the others are asked
+  Seconds next_inquiry_{0.2};      ///< idle time after which the others are asked
   std::vector<Segment> segments_;  ///< in flight; an index of `none` is free
 };
 

@@ -33,7 +33,8 @@ transport::Signature signature_of(const Request& request) {
                                (reduces ? static_cast<std::uint64_t>(request.op) : 0xff) << 40U |
                                static_cast<std::uint32_t>(request.root);
   signature.words[word_count] = request.count;
-  std::uint64_t rest = base::mix(std::bit_cast<std::uint64_t>(request.prescale) + (request.any_order ? 1 : 0));
+  std::uint64_t rest =
+      base::mix(std::bit_cast<std::uint64_t>(request.prescale) + (request.any_order ? 1 : 0));
   for (const std::size_t count : request.counts) rest = base::mix(rest ^ count);
   signature.words[word_rest] = hash_of(request.algorithm, hash_of(request.name, rest));
   const std::size_t shown = std::min(request.name.size(), shown_name);
@@ -79,11 +80,11 @@ std::string describe(const transport::Signature& signature) {
   std::string name(shown_name, '\0');
   std::memcpy(name.data(), &signature.words[word_name], name.size());
   name.resize(std::min(name.find('\0'), name.size()));
-  return fmt::format("{}{} of {} {}{}{} [{:08x}]", schedule::name_of(collective),
-                     op == 0xff ? "" : fmt::format(" {}", name_of(static_cast<Op>(op))),
-                     signature.words[word_count], name_of(type), name.empty() ? "" : fmt::format(" '{}'", name),
-                     rooted ? fmt::format(" root {}", kind & 0xffffffff) : "",
-                     signature.words[word_rest] >> 32U);
+  return fmt::format(
+      "{}{} of {} {}{}{} [{:08x}]", schedule::name_of(collective),
+      op == 0xff ? "" : fmt::format(" {}", name_of(static_cast<Op>(op))), signature.words[word_count],
+      name_of(type), name.empty() ? "" : fmt::format(" '{}'", name),
+      rooted ? fmt::format(" root {}", kind & 0xffffffff) : "", signature.words[word_rest] >> 32U);
 }
 
 }  // namespace tutti::engine

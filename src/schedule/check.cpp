@@ -105,6 +105,7 @@ class Checker {
     Rank peer;
     std::uint32_t block;
     Value value;
+    Block received;  ///< with these others, in one message: they must be added together too
   };
 
   std::size_t at(Rank rank, std::uint32_t block) const {
@@ -275,14 +276,14 @@ class Checker {
       for (std::uint32_t block = message.blocks.first; block < message.blocks.last; ++block) {
         const Value& value = lane.incoming[message.first + (block - message.blocks.first)];
         if (message.kind == Kind::recv_slot) {
-          slots_[static_cast<std::size_t>(rank)].push_back({message.peer, block, value});
+          slots_[static_cast<std::size_t>(rank)].push_back({message.peer, block, value, message.blocks});
         } else {
           apply(index, message, block, value);
         }
       }
     }
     for (const Block blocks : lane.slot_sums) {
-      for (std::uint32_t block = blocks.first; block < blocks.last; ++block) add_slots(index, block);
+      for (std::uint32_t block = blocks.first; block < blocks.last; ++block) add_slots(index, block, blocks);
     }
     lane.arrived.clear();
     lane.incoming.clear();
@@ -305,7 +306,7 @@ class Checker {
     holds = Holds::something;
   }
 
-  void add_slots(std::size_t index, std::uint32_t block) {
+  void add_slots(std::size_t index, std::uint32_t block, Block added) {
     const Rank rank = rank_of(index);
     const std::size_t place = at(rank, block);
     if (holds_[place] != Holds::contribution)
@@ -317,6 +318,9 @@ class Checker {
     for (const Slot& slot : slots_[static_cast<std::size_t>(rank)]) {
       if (slot.block != block) continue;
       const auto peer = static_cast<std::size_t>(slot.peer);
+      if (slot.received.first != added.first || slot.received.last != added.last)
+        defect("{}: the slot of rank {} for block {} was received with other blocks than it is added with",
+               where(index), slot.peer, block);
       if (slot_filled_[peer])
         defect("{}: the slot of rank {} for block {} is filled twice", where(index), slot.peer, block);
       slot_filled_[peer] = true;

@@ -46,9 +46,10 @@ void require_same_options(Communicator& world, const TrainOptions& options) {
       const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
       return text.substr(begin, text.find('\n', begin) - begin);
     };
-    complaint = fmt::format("the options differ between ranks: {} here, {} on rank 0; give every rank the same",
-                            line_at(lines, static_cast<std::size_t>(mine - lines.begin())),
-                            line_at(reference, static_cast<std::size_t>(theirs - reference.begin())));
+    complaint =
+        fmt::format("the options differ between ranks: {} here, {} on rank 0; give every rank the same",
+                    line_at(lines, static_cast<std::size_t>(mine - lines.begin())),
+                    line_at(reference, static_cast<std::size_t>(theirs - reference.begin())));
   }
   agree(world, complaint);
 }

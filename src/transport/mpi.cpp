@@ -78,7 +78,7 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
   claim();
   MPI_Comm node = MPI_COMM_NULL;
   mpi_check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
-        "MPI_Comm_split_type");
+            "MPI_Comm_split_type");
   mpi_check(MPI_Comm_size(node, &ranks_here_), "MPI_Comm_size");
   MPI_Comm_free(&node);
 }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/options.hpp"
 #include "base/clock.hpp"
+#include "base/options.hpp"
 #include "transport/transport.hpp"
 
 /// Everything that calls MPI, behind plain C++: no header of tutti shows mpi.h.
@@ -40,6 +40,7 @@ class MpiEnvironment {
 
   /// Collective. False if not all ranks have come here within `patience`.
   bool all_arrive(Seconds patience) const;
+
   /// The destructor shall not finalize MPI.
   void leave_open() { initialized_here_ = false; }
 

@@ -327,8 +327,9 @@ class MpiTransport final : public Transport {
 
   template <class Found>
   [[noreturn]] void mismatch(Rank peer, const Found& found, std::size_t expected) const {
-    base::fail<MismatchError>("{} sent {} bytes where rank {} expected {}: the ranks called different operations",
-                              describe(peer), found, rank_, expected);
+    base::fail<MismatchError>(
+        "{} sent {} bytes where rank {} expected {}: the ranks called different operations", describe(peer),
+        found, rank_, expected);
   }
 
   [[noreturn]] void lost(Rank peer, std::string_view call, int code) const {

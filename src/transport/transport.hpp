@@ -82,6 +82,7 @@ class Transport {
   virtual bool test(Ticket ticket) = 0;
   /// Gives a message up after a failure. False if the library below may still touch its buffer.
   virtual bool cancel(Ticket ticket) noexcept = 0;
+
   /// Holds memory that it may still touch until this transport goes.
   void park(std::shared_ptr<const void> memory) { parked_.push_back(std::move(memory)); }
 

@@ -54,7 +54,8 @@ constexpr std::array table{
     Mismatch{{.what = What::reduce_scatter, .count = 64}, {.what = What::allgather, .count = 64}},
     Mismatch{{.what = What::broadcast, .count = 64}, {.count = 64}},
     Mismatch{{.what = What::reduce, .count = 64}, {.what = What::broadcast, .count = 64}},
-    Mismatch{{.what = What::broadcast, .count = 5000, .root = 0}, {.what = What::broadcast, .count = 5000, .root = 1}},
+    Mismatch{{.what = What::broadcast, .count = 5000, .root = 0},
+             {.what = What::broadcast, .count = 5000, .root = 1}},
     Mismatch{{.what = What::async, .count = 5000}, {.what = What::async, .count = 4000}},
 };
 
@@ -120,7 +121,8 @@ std::string run_mismatch(Communicator& communicator, std::size_t number, Rank od
   } catch (const std::exception& error) {
     problem = fmt::format("{}: not a mismatch: {}", what, error.what());
   }
-  if (!in.intact() || !out.intact()) problem += fmt::format("{}: memory outside the buffers was written", what);
+  if (!in.intact() || !out.intact())
+    problem += fmt::format("{}: memory outside the buffers was written", what);
   return problem;
 }
 

@@ -94,9 +94,9 @@ TEST_CASE("a rank that never comes is named when the deadline passes, in blockin
       }
     });
     CHECK_FALSE(errors[1]);
-    CHECK_THAT(text_of(errors[0]), ContainsSubstring("operation #0, allreduce sum of 100 f32 'conv1.weight'") &&
-                                       ContainsSubstring("on rank 0") &&
-                                       ContainsSubstring("message from rank 1") &&
-                                       ContainsSubstring("deadline"));
+    CHECK_THAT(text_of(errors[0]),
+               ContainsSubstring("operation #0, allreduce sum of 100 f32 'conv1.weight'") &&
+                   ContainsSubstring("on rank 0") && ContainsSubstring("message from rank 1") &&
+                   ContainsSubstring("deadline"));
   }
 }

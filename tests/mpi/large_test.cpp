@@ -26,8 +26,8 @@ TEST_CASE("one message above 2^31 bytes goes in pieces and arrives whole") {
   if (world->rank() == 0) {
     for (std::size_t i = 0; i < large; ++i) data[i] = byte_at(i);
   }
-  const auto ticket =
-      world->rank() == 0 ? world->send(1, {}, nullptr, data.data(), large) : world->receive(0, {}, nullptr, data.data(), large);
+  const auto ticket = world->rank() == 0 ? world->send(1, {}, nullptr, data.data(), large)
+                                         : world->receive(0, {}, nullptr, data.data(), large);
   while (!world->test(ticket)) {
   }
   std::size_t wrong = 0;

@@ -1,5 +1,6 @@
 #include "tutti/session.hpp"
 
+#include <string>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -25,6 +26,38 @@ TEST_CASE("sessions may follow one another, and communicators may be split over 
     for (Rank r = world.rank() % 2; r < world.size(); r += 2) expected += r;
     CHECK(value[0] == expected);
   }
+}
+
+TEST_CASE("a negative color on one rank is an error on every rank, and the communicator lives on") {
+  Session session;
+  Communicator& world = session.world();
+  const Rank wrong = world.size() - 1;
+  CHECK_THROWS_WITH(world.split(world.rank() == wrong ? -3 : 0),
+                    ContainsSubstring("color -3 of rank " + std::to_string(wrong)));
+  world.barrier();
+}
+
+TEST_CASE("a second session beside the first is refused, one after it is not") {
+  {
+    const Session session;
+    CHECK_THROWS_WITH(Session(), ContainsSubstring("there is a session already in this process"));
+  }
+  CHECK_NOTHROW(Session());
+}
+
+TEST_CASE("a communicator may be split while others are busy") {
+  Session session;
+  Communicator& world = session.world();
+  Communicator other = world.split(0);
+  std::vector<float> data(100'000, 1.0F);
+  // Rank 0 comes late to what the others have started before they split.
+  Work early;
+  if (world.rank() != 0) early = other.allreduce_async(std::span(data), Op::sum);
+  Communicator part = world.split(world.rank() % 2);
+  if (world.rank() == 0) early = other.allreduce_async(std::span(data), Op::sum);
+  early.wait();
+  CHECK(data.back() == static_cast<float>(world.size()));
+  part.barrier();
 }
 
 TEST_CASE("asynchronous work over MPI completes in any order") {

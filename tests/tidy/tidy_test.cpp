@@ -87,6 +87,7 @@ TEST_CASE("every layer has a README, every source a test") {
           {"src/engine/runner.cpp", conformance, "every algorithm, type and size"},
           {"src/engine/schedule_engine.cpp", conformance, "named and chosen algorithms"},
           {"src/engine/request.cpp", "tests/engine/overlap_test.cpp", "buffers that overlap"},
+          {"src/transport/mpi_transport.cpp", "tests/mpi/mpi_transport_test.cpp", "needs MPI"},
           {"src/engine/session.cpp", "tests/mpi/session_test.cpp", "needs MPI"},
           {"src/engine/library.cpp", "tests/consumer/run.sh", "the shared library"},
           {"src/kernel/simd", simd, "each instruction set in turn, against a scalar reference"},

@@ -55,6 +55,11 @@ expect "byte 9: label 10 is out of range" train --data idx
 expect "cut/train-images-idx3-ubyte' is cut short" train --data cut
 expect "0 samples" train --data empty.csv
 expect "1 samples; at least one to train" train --data single.csv
+expect "--epochs: expected a whole number" train --epochs -1
+expect "--steps: expected a whole number" train --steps=-5
+expect "--batch: expected a whole number" train --batch 1e99
+expect "test part 0: expected more than 0" train --test-part 0
+expect "expected at most" train --epochs 999999999999
 expect "global batch is 0" train --batch 0
 expect "short.tutti' is cut short" train --resume short.tutti
 expect "of another run: its model is" train --resume good/checkpoint.tutti --model 16
@@ -64,5 +69,11 @@ expect "no allreduce algorithm 'fancy'" train --algorithm fancy --steps 1 --outp
 expect "the loss is nan" train --lr 1e30 --output ""
 TUTTI_ALGORITHM=fancy expect "no allreduce algorithm 'fancy'" train --steps 1 --output ""
 TUTTI_SEGMENT_BYTES=many expect "TUTTI_SEGMENT_BYTES='many'" train --steps 1 --output ""
+# Options of one rank only: every launcher tells the rank by a variable of its own.
+if [[ " ${launch[*]} " != *" 1 "* ]]; then
+  # shellcheck disable=SC2016  # expanded by each rank
+  launch+=(sh -c 'rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}; program=$0; if [ "$rank" = 1 ]; then exec "$program" "$@" --batch 32; else exec "$program" "$@"; fi')
+  expect "the options differ between ranks: --batch '32' here, --batch '64' on rank 0" train --steps 5 --output ""
+fi
 echo "bad input: $passed passed, $failed failed"
 [ $failed = 0 ]

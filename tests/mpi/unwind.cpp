@@ -1,0 +1,30 @@
+// An exception that passes through the session of one rank only must end the job, and be told: run by ctest
+// with what must come. Usage: unwind where, with where = call | work | all.
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tutti/session.hpp"
+
+int main(int argc, char** argv) {
+  try {
+    const std::string where = argc > 1 ? argv[1] : "";
+    tutti::Session session(&argc, &argv);
+    tutti::Communicator& world = session.world();
+    std::vector<float> data(1000, 1.0F);
+    const bool throws = where == "all" || world.rank() == 1;
+    if (where == "work" && throws) {
+      const tutti::Work work = world.allreduce_async(std::span(data), tutti::Op::sum);
+      throw std::runtime_error("thrown beside work");
+    }
+    if (throws) throw std::runtime_error("thrown in a session");
+    world.barrier();
+    fmt::print("not reached\n");
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "caught: {}\n", error.what());
+    return 3;
+  }
+}
