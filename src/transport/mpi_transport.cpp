@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/host.hpp"
+#include "base/random.hpp"
 #include "base/slots.hpp"
 #include "transport/mpi_call.hpp"
 
@@ -36,6 +37,7 @@ struct Opening {
 struct NoticeMessage {
   Notice::Kind kind = Notice::Kind::mismatch;
   std::uint32_t sequence = 0;
+  std::uint64_t identity = 0;  ///< of the communicator: MPI may give a new one the number of an old one
   Signature signature;
   std::array<char, 2000> text{};
 };
@@ -71,7 +73,7 @@ struct Posted {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(MPI_Comm comm) : comm_(comm) {
+  MpiTransport(MPI_Comm comm, std::uint64_t identity) : comm_(comm), identity_(identity) {
     mpi_check(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     mpi_check(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     mpi_check(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
@@ -90,9 +92,11 @@ class MpiTransport final : public Transport {
   MpiTransport& operator=(const MpiTransport&) = delete;
 
   ~MpiTransport() override {
+    // What was cancelled may still be on its way, and would be received in the next communicator that MPI
+    // gives the same number.
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized == 0) MPI_Comm_free(&comm_);
+    if (finalized == 0 && !broken_) MPI_Comm_free(&comm_);
   }
 
   std::string_view name() const override { return "mpi"; }
@@ -162,6 +166,7 @@ class MpiTransport final : public Transport {
   bool cancel(Ticket ticket) noexcept override {
     Posted& posted = slots_[ticket];
     bool free = true;
+    broken_ = true;
     posted.more.push_back(posted.first);
     posted.more.push_back(posted.envelope);
     for (MPI_Request& request : posted.more) {
@@ -184,9 +189,11 @@ class MpiTransport final : public Transport {
   }
 
   void tell_all(const Notice& notice) noexcept override {
+    broken_ = broken_ || notice.kind != Notice::Kind::inquiry;
     const auto message = std::make_shared<NoticeMessage>();
     message->kind = notice.kind;
     message->sequence = notice.sequence;
+    message->identity = identity_;
     message->signature = notice.signature;
     notice.text.copy(message->text.data(), message->text.size() - 1);
     for (Rank peer = 0; peer < size_; ++peer) {
@@ -208,13 +215,16 @@ class MpiTransport final : public Transport {
     mpi_check(MPI_Recv(&message, sizeof message, MPI_BYTE, status.MPI_SOURCE, notice_tag_, comm_,
                        MPI_STATUS_IGNORE),
               "MPI_Recv");
+    if (message.identity != identity_) return heard();
     return Notice{message.kind, status.MPI_SOURCE, message.sequence, message.signature, message.text.data()};
   }
 
   std::unique_ptr<Transport> split(int color, int key) override {
     MPI_Comm part = MPI_COMM_NULL;
     mpi_check(MPI_Comm_split(comm_, color, key, &part), "MPI_Comm_split");
-    return std::make_unique<MpiTransport>(part);
+    const std::uint64_t identity =
+        base::mix(base::mix(identity_ + ++splits_) + static_cast<std::uint64_t>(color));
+    return std::make_unique<MpiTransport>(part, identity);
   }
 
   std::string describe(Rank peer) const override {
@@ -338,10 +348,13 @@ class MpiTransport final : public Transport {
   }
 
   MPI_Comm comm_;
+  std::uint64_t identity_;  ///< the same on all its ranks, and no other's
+  std::uint64_t splits_ = 0;
   Rank rank_ = 0;
   Rank size_ = 1;
   std::uint32_t sequences_ = 0;
   int notice_tag_ = 0;
+  bool broken_ = false;  ///< an operation has failed: messages of it may be left
   std::vector<std::string> places_;
   base::Slots<Posted> slots_;
   std::vector<Arriving> arriving_;  ///< openings that have not been looked at, oldest first
@@ -351,7 +364,7 @@ class MpiTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_mpi_transport(MPI_Comm comm) {
-  return std::make_unique<MpiTransport>(comm);
+  return std::make_unique<MpiTransport>(comm, 0);
 }
 
 }  // namespace tutti::transport
