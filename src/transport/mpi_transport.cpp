@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <climits>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -172,9 +174,7 @@ class MpiTransport final : public Transport {
     for (MPI_Request& request : posted.more) {
       if (request == MPI_REQUEST_NULL) continue;
       if (posted.is_receive) MPI_Cancel(&request);
-      int done = 0;
-      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-      if (done != 0) continue;
+      if (ended(request, posted.is_receive)) continue;
       MPI_Request_free(&request);
       free = false;
     }
@@ -239,6 +239,19 @@ class MpiTransport final : public Transport {
     auto opening = std::move(spare_.back());
     spare_.pop_back();
     return opening;
+  }
+
+  /// A peer that has not failed may be reading what this rank sends, straight from the caller's buffer, which
+  /// goes when the error is out: so sends get some time to end, all together no more than patience_.
+  bool ended(MPI_Request& request, bool is_receive) noexcept {
+    for (;;) {
+      int done = 0;
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      if (done != 0) return true;
+      if (is_receive || patience_ == std::chrono::milliseconds(0)) return false;
+      patience_ -= std::chrono::milliseconds(1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 
   void start(const Posted& posted, void* data, std::size_t bytes, MPI_Request& request) {
@@ -354,6 +367,7 @@ class MpiTransport final : public Transport {
   Rank size_ = 1;
   std::uint32_t sequences_ = 0;
   int notice_tag_ = 0;
+  std::chrono::milliseconds patience_{1000};
   bool broken_ = false;  ///< an operation has failed: messages of it may be left
   std::vector<std::string> places_;
   base::Slots<Posted> slots_;

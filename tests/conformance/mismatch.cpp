@@ -101,6 +101,11 @@ std::size_t mismatches() {
   return table.size();
 }
 
+std::size_t mismatch_bytes(std::size_t number) {
+  const Mismatch& entry = table[number];
+  return std::max(entry.most.count * size_of(entry.most.type), entry.odd.count * size_of(entry.odd.type));
+}
+
 std::string run_mismatch(Communicator& communicator, std::size_t number, Rank odd) {
   const Call& call = communicator.rank() == odd ? table[number].odd : table[number].most;
   const std::size_t room = call.count * size_of(call.type) * static_cast<std::size_t>(communicator.size());
