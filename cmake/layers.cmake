@@ -9,8 +9,9 @@ set(TUTTI_LAYERS
   "model:base,kernel"
   "data:base,kernel"
   "train:engine,model,data"
+  "bench:engine"
   "cuda:base,kernel"
-  "tools:train,cuda")
+  "tools:train,bench,cuda")
 
 function(tutti_layer_edges layer out)
   foreach(row IN LISTS TUTTI_LAYERS)

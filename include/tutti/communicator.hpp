@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "tutti/buffer.hpp"
 #include "tutti/error.hpp"
 #include "tutti/export.hpp"
 #include "tutti/types.hpp"
@@ -87,6 +88,15 @@ class TUTTI_API Communicator {
   /// rank). A negative color on any rank is InvalidArgument on all. Threads that split different
   /// communicators must do so in the same order on every rank.
   Communicator split(int color, int key = 0);
+
+  /// Collective. `count` elements of memory that peers on this rank's node read in place: collectives whose
+  /// buffers lie in it on all ranks copy less. The same count on every rank. Ordinary memory where ranks share
+  /// none. Throws SystemError, on every rank, that names the bytes that are missing.
+  template <class T>
+  Buffer<T> allocate(std::size_t count) {
+    static_cast<void>(dtype_of<T>);
+    return {allocate_bytes(count * sizeof(T)), count};
+  }
 
   // ---- with elements of C++ types
   // -------------------------------------------------------------------------------
@@ -234,6 +244,7 @@ class TUTTI_API Communicator {
   engine::CommunicatorState& state() noexcept { return *state_; }
 
  private:
+  std::shared_ptr<std::byte> allocate_bytes(std::size_t bytes);
   static void require_equal(const char* call, std::size_t found, std::size_t expected);
 
   std::shared_ptr<engine::CommunicatorState> state_;

@@ -5,6 +5,7 @@
 ///     tutti::Session session(&argc, &argv);
 ///     std::vector<float> gradient(n);
 ///     session.world().allreduce(std::span(gradient), tutti::Op::average);
+#include "tutti/buffer.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
 #include "tutti/session.hpp"

@@ -111,6 +111,17 @@ CoreOptions CoreOptions::from_environment() {
   if (const auto text = environment("TUTTI_TIMEOUT"); text && !text->empty()) {
     options.timeout = Seconds(seconds_from(*text, "TUTTI_TIMEOUT"));
   }
+  if (const auto text = environment("TUTTI_SHARED_MEMORY"); text && !text->empty()) {
+    require(*text == "on" || *text == "off", "TUTTI_SHARED_MEMORY='{}': expected on or off", *text);
+    options.shared_memory = *text == "on";
+  }
+  if (const auto text = environment("TUTTI_SHARED_CELL"); text && !text->empty()) {
+    options.shared_cell = parse_bytes(*text, "TUTTI_SHARED_CELL");
+    require(options.shared_cell >= 4096 && options.shared_cell <= 64 << 20,
+            "TUTTI_SHARED_CELL='{}': expected 4K to 64M", *text);
+  }
+  if (const auto text = environment("TUTTI_SHARED_LIMIT"); text && !text->empty())
+    options.shared_limit = parse_bytes(*text, "TUTTI_SHARED_LIMIT");
   if (const auto text = environment("TUTTI_LOG"); text && !text->empty()) {
     require(*text == "error" || *text == "warning" || *text == "info" || *text == "debug",
             "TUTTI_LOG='{}': expected error, warning, info or debug", *text);

@@ -43,7 +43,10 @@ struct CoreOptions {
       4 << 20;                           ///< TUTTI_SEGMENT_BYTES: a message is cut into segments of this size
   std::uint32_t segments_in_flight = 2;  ///< TUTTI_SEGMENTS_IN_FLIGHT
   Seconds timeout{0};                    ///< TUTTI_TIMEOUT, in seconds; 0: none
-  std::string log_level = "warning";     ///< TUTTI_LOG: error|warning|info|debug
+  bool shared_memory = true;             ///< TUTTI_SHARED_MEMORY=on|off: ranks of a node read each other
+  std::uint64_t shared_limit = 0;  ///< TUTTI_SHARED_LIMIT: bytes that a node may take for it; 0: what is free
+  std::uint64_t shared_cell = 256 << 10;  ///< TUTTI_SHARED_CELL: bytes of the pieces that go through it
+  std::string log_level = "warning";      ///< TUTTI_LOG: error|warning|info|debug
 
   /// Reads the environment. Throws InvalidArgument that names the variable, its value and what is allowed.
   static CoreOptions from_environment();

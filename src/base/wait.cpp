@@ -6,7 +6,6 @@
 #include <thread>
 
 namespace tutti::base {
-namespace {
 
 void pause_processor() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -15,8 +14,6 @@ void pause_processor() {
   asm volatile("yield");
 #endif
 }
-
-}  // namespace
 
 WaitLimits WaitLimits::for_load(unsigned ranks_here, unsigned processors) {
   if (ranks_here <= processors) return {.spins = 2000, .yields = 200};

@@ -18,6 +18,9 @@ struct WaitLimits {
   static WaitLimits for_load(unsigned ranks_here, unsigned processors);
 };
 
+/// Tells the processor that this is a loop that waits.
+void pause_processor();
+
 /// Processors that this process may run on (its affinity mask), at least 1.
 unsigned usable_processors();
 

@@ -68,6 +68,10 @@ Communicator Communicator::split(int color, int key) {
   return Communicator(state_->split(color, key));
 }
 
+std::shared_ptr<std::byte> Communicator::allocate_bytes(std::size_t bytes) {
+  return state_->allocate(bytes);
+}
+
 namespace {
 
 Request allreduce_request(const void* in, void* out, std::size_t count, DType type, Op op) {
@@ -197,8 +201,8 @@ Work Communicator::reduce_async(const void* in, void* out, std::size_t count, DT
   return Work(state_->start(state_->prepare(reduce_request(in, out, count, type, op, root), options)));
 }
 
-/// An allreduce of nothing, by an algorithm in which everybody must have entered before anybody can leave.
-static constexpr CallOptions barrier_options{.name = "barrier", .algorithm = "recursive_doubling"};
+/// An allreduce of nothing: as every result depends on every rank, nobody can leave before all have entered.
+static constexpr CallOptions barrier_options{.name = "barrier"};
 
 void Communicator::barrier() {
   allreduce(nullptr, nullptr, 0, DType::u8, Op::max, barrier_options);

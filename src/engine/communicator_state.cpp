@@ -1,5 +1,6 @@
 #include "engine/communicator_state.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -7,10 +8,18 @@
 
 #include "base/error.hpp"
 #include "engine/overlap.hpp"
+#include "engine/workspace.hpp"
 
 namespace tutti::engine {
 
 using schedule::Collective;
+
+namespace {
+
+/// With less, messages are better.
+constexpr std::size_t smallest_cell = 4096;
+
+}  // namespace
 
 CommunicatorState::CommunicatorState(std::shared_ptr<const Runtime> runtime,
                                      std::unique_ptr<transport::Transport> transport)
@@ -26,33 +35,39 @@ Request CommunicatorState::prepare(Request request, const CallOptions& options) 
   return request;
 }
 
-void CommunicatorState::check(const Request& request) const {
-  const std::string where = fmt::format("{}{} on {}", schedule::name_of(request.collective),
-                                        request.name.empty() ? "" : fmt::format(" '{}'", request.name),
-                                        transport_->describe(rank()));
-  base::require(request.root >= 0 && request.root < size(),
-                "{}: root {} is not a rank of this communicator (0 to {})", where, request.root, size() - 1);
-  base::require(std::isfinite(request.prescale), "{}: prescale is {}; it must be finite", where,
-                request.prescale);
-  base::require(request.prescale == 1.0 || is_floating(request.type),
-                "{}: prescale {} needs a floating element type, not {}", where, request.prescale,
-                name_of(request.type));
+std::string CommunicatorState::problem(const Request& request) const {
+  if (request.root < 0 || request.root >= size())
+    return fmt::format("root {} is not a rank of this communicator (0 to {})", request.root, size() - 1);
+  if (!std::isfinite(request.prescale))
+    return fmt::format("prescale is {}; it must be finite", request.prescale);
+  if (request.prescale != 1.0 && !is_floating(request.type))
+    return fmt::format("prescale {} needs a floating element type, not {}", request.prescale,
+                       name_of(request.type));
   const bool by_rank =
       request.collective == Collective::reduce_scatter || request.collective == Collective::allgather;
   const std::size_t copies = by_rank && request.counts.empty() ? static_cast<std::size_t>(size()) : 1;
-  base::require(
-      request.count <= std::numeric_limits<std::size_t>::max() / 2 / copies / request.element_bytes(),
-      "{}: {} elements do not fit in memory", where, request.count);
-  check_buffers(request, rank(), size(), where);
+  if (request.count > (std::size_t{1} << 62U) / copies / request.element_bytes())
+    return fmt::format("{} elements do not fit in memory", request.count);
+  return buffer_problem(request, rank(), size());
 }
 
-void CommunicatorState::check_alive(const char* call) {
-  base::require(
-      runtime_->only_thread == std::thread::id() || runtime_->only_thread == std::this_thread::get_id(),
-      "{} on {}: called from another thread than the one that initialized MPI, which was not "
-      "asked for more threads; initialize it with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
-      call, transport_->describe(rank()));
-  forget_finished();
+void CommunicatorState::check(const Request& request) const {
+  const std::string what = problem(request);
+  if (what.empty()) return;
+  base::fail<InvalidArgument>("{}{} on {}: {}", schedule::name_of(request.collective),
+                              request.name.empty() ? "" : fmt::format(" '{}'", request.name),
+                              transport_->describe(rank()), what);
+}
+
+void CommunicatorState::check_alive(std::string_view call) {
+  if (runtime_->only_thread != std::thread::id() && runtime_->only_thread != std::this_thread::get_id()) {
+    base::fail<InvalidArgument>(
+        "{} on {}: called from another thread than the one that initialized MPI, which was not asked for "
+        "more "
+        "threads; initialize it with MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE",
+        call, transport_->describe(rank()));
+  }
+  if (!unfinished_.empty()) forget_finished();
   if (!failure_.empty())
     base::fail<Error>("this communicator failed before and takes no further operations: {}", failure_);
 }
@@ -75,8 +90,8 @@ void CommunicatorState::forget_finished() {
   std::erase_if(unfinished_, [](const auto& entry) { return entry.second->finished(); });
 }
 
-std::uint32_t CommunicatorState::number(const Request& request) {
-  const std::uint32_t sequence = calls_.add(request);
+std::uint32_t CommunicatorState::number(const Request& request, transport::Signature& signature) {
+  const std::uint32_t sequence = calls_.add(request, signature);
   while (!unfinished_.empty() && sequence - unfinished_.front().first >= transport::sequence_window) {
     // Its owner will see whether it failed; here only its end matters.
     while (!Progress::test(*unfinished_.front().second)) std::this_thread::yield();
@@ -89,26 +104,103 @@ void CommunicatorState::poison(std::uint32_t sequence, const char* reason) {
   if (failure_.empty()) failure_ = fmt::format("operation #{}: {}", sequence, reason);
 }
 
-void CommunicatorState::run(const Request& request) {
-  check_alive(schedule::name_of(request.collective).data());
-  check(request);
-  const std::uint32_t sequence = number(request);
-  std::unique_ptr<Operation> operation = engine_.start(request, sequence);
+/// A named algorithm is one of the schedules.
+bool CommunicatorState::runs_in_node(const Request& request) const {
+  if (!node_ || !request.algorithm.empty()) return false;
+  return request.collective != Collective::allreduce || runtime_->options.algorithm.empty();
+}
+
+template <class Run>
+void CommunicatorState::guarded(std::uint32_t sequence, const Run& run) {
   try {
-    runtime_->progress->run(std::move(operation), runtime_->options.timeout);
+    run();
   } catch (const std::exception& error) {
     poison(sequence, error.what());
     throw;
   }
 }
 
-std::shared_ptr<Pending> CommunicatorState::start(const Request& request) {
-  check_alive(schedule::name_of(request.collective).data());
+void CommunicatorState::run(const Request& request) {
+  check_alive(schedule::name_of(request.collective));
   check(request);
-  const std::uint32_t sequence = number(request);
-  auto pending = runtime_->progress->add(engine_.start(request, sequence), runtime_->options.timeout);
+  transport::Signature signature;
+  const std::uint32_t sequence = number(request, signature);
+  Progress& progress = *runtime_->progress;
+  const Seconds timeout = runtime_->options.timeout;
+  if (runs_in_node(request)) {
+    guarded(sequence, [&] {
+      if (!unfinished_.empty()) {
+        progress.run(std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature),
+                     timeout);
+        return;
+      }
+      node::NodeOperation operation(*node_, limits_, request, sequence, signature);
+      progress.run_alone(operation, timeout);
+    });
+    return;
+  }
+  std::unique_ptr<Operation> operation = engine_.start(request, sequence);
+  guarded(sequence, [&] { progress.run(std::move(operation), timeout); });
+}
+
+std::shared_ptr<Pending> CommunicatorState::start(const Request& request) {
+  check_alive(schedule::name_of(request.collective));
+  check(request);
+  transport::Signature signature;
+  const std::uint32_t sequence = number(request, signature);
+  std::unique_ptr<Operation> operation;
+  if (runs_in_node(request)) {
+    operation = std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature);
+  } else {
+    operation = engine_.start(request, sequence);
+  }
+  auto pending = runtime_->progress->add(std::move(operation), runtime_->options.timeout);
   unfinished_.emplace_back(sequence, pending);
   return pending;
+}
+
+transport::NodePlace CommunicatorState::place() {
+  const auto gather = [this](const transport::Record& mine) {
+    std::vector<transport::Record> all(static_cast<std::size_t>(size()));
+    run({.collective = Collective::allgather,
+         .input = mine.data(),
+         .output = all.data(),
+         .count = mine.size(),
+         .type = DType::u8,
+         .name = "shared memory"});
+    return all;
+  };
+  return {.rank = rank(), .ranks = size(), .gather = gather};
+}
+
+void CommunicatorState::share_memory(std::shared_ptr<transport::MemorySharer> sharer) {
+  if (size() == 1) return;
+  sharer_ = std::move(sharer);
+  std::vector<std::string> names;
+  for (Rank r = 0; r < size(); ++r) names.push_back(transport_->describe(r));
+  std::string reason;
+  for (std::size_t cell = runtime_->options.shared_cell; cell >= smallest_cell; cell /= 4) {
+    try {
+      node_ = std::make_shared<node::Group>(*sharer_, place(), cell, names);
+      return;
+    } catch (const SystemError& error) {
+      reason = error.what();
+    }
+  }
+  if (rank() == 0)
+    runtime_->log(base::Level::warning, "no shared memory between ranks, messages instead: {}", reason);
+}
+
+std::shared_ptr<std::byte> CommunicatorState::allocate(std::size_t bytes) {
+  check_alive("allocate");
+  if (!node_) {
+    auto memory = std::make_shared<AlignedBytes>(bytes);
+    std::fill_n(memory->data(), bytes, std::byte{0});
+    return {memory, memory->data()};
+  }
+  const std::size_t part = (bytes + node::Arena::header_bytes + 4095) / 4096 * 4096;
+  std::byte* const data = node_->arena().add(sharer_->share(place(), part));
+  return {data, [group = node_](std::byte* buffer) { group->arena().give_back(buffer); }};
 }
 
 std::vector<std::int32_t> CommunicatorState::exchange_colors(int color) {
@@ -131,8 +223,13 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) 
     const std::int32_t theirs = colors[static_cast<std::size_t>(r)];
     base::require(theirs >= 0, "split: color {} of {} is negative", theirs, transport_->describe(r));
   }
-  const std::scoped_lock lock(runtime_->progress->token());
-  return std::make_shared<CommunicatorState>(runtime_, transport_->split(color, key));
+  std::shared_ptr<CommunicatorState> part;
+  {
+    const std::scoped_lock lock(runtime_->progress->token());
+    part = std::make_shared<CommunicatorState>(runtime_, transport_->split(color, key));
+  }
+  if (node_) part->share_memory(sharer_);
+  return part;
 }
 
 }  // namespace tutti::engine

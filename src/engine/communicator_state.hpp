@@ -8,7 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/options.hpp"
+#include "engine/node/group.hpp"
+#include "engine/node/operation.hpp"
 #include "engine/progress.hpp"
 #include "engine/schedule_engine.hpp"
 #include "engine/signature.hpp"
@@ -23,6 +26,7 @@ struct Runtime {
   std::shared_ptr<Progress> progress;
   /// The only thread that may call, where MPI was initialized so; the default: any.
   std::thread::id only_thread = {};
+  base::Log log{base::Level::warning, "tutti"};
 };
 
 /// How long work may still take while an exception passes through its owner.
@@ -54,12 +58,26 @@ class CommunicatorState {
   std::shared_ptr<Pending> start(const Request& request);
   std::shared_ptr<CommunicatorState> split(int color, int key);
 
+  /// Collective, before any other call, where all ranks are on one node: they share memory from now on.
+  /// Stays without, and says so, where that cannot be had.
+  void share_memory(std::shared_ptr<transport::MemorySharer> sharer);
+  /// Collective. Memory of this rank, in the arena where there is one.
+  std::shared_ptr<std::byte> allocate(std::size_t bytes);
+
+  /// Ranks that share memory; null: none do.
+  const node::Group* node() const { return node_.get(); }
+
  private:
   void check(const Request& request) const;
-  void check_alive(const char* call);
+  std::string problem(const Request& request) const;
+  void check_alive(std::string_view call);
+  bool runs_in_node(const Request& request) const;
+  transport::NodePlace place();
+  template <class Run>
+  void guarded(std::uint32_t sequence, const Run& run);
   void forget_finished();
   /// The number of the next operation; waits until so few are unfinished that tags cannot repeat.
-  std::uint32_t number(const Request& request);
+  std::uint32_t number(const Request& request, transport::Signature& signature);
   void poison(std::uint32_t sequence, const char* reason);
   std::vector<std::int32_t> exchange_colors(int color);
 
@@ -67,6 +85,9 @@ class CommunicatorState {
   std::unique_ptr<transport::Transport> transport_;
   CallLog calls_;
   ScheduleEngine engine_;
+  std::shared_ptr<transport::MemorySharer> sharer_;
+  std::shared_ptr<node::Group> node_;
+  node::Limits limits_;
   std::vector<std::pair<std::uint32_t, std::shared_ptr<Pending>>> unfinished_;
   std::string failure_;
   const int exceptions_ = std::uncaught_exceptions();

@@ -32,7 +32,9 @@ void run_rank(std::unique_ptr<transport::Transport> endpoint, Rank ranks, const 
                                  options.background_thread ? Unattended::thread : Unattended::calls_only);
   if (options.faults.fail_at != 0 || options.faults.delay_turns != 0)
     endpoint = make_faulty(std::move(endpoint), options.faults);
-  Communicator communicator(std::make_shared<CommunicatorState>(std::move(runtime), std::move(endpoint)));
+  auto state = std::make_shared<CommunicatorState>(std::move(runtime), std::move(endpoint));
+  if (options.shared_memory) state->share_memory(transport::make_thread_sharer());
+  Communicator communicator(std::move(state));
   body(communicator);
 }
 

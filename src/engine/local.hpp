@@ -15,6 +15,7 @@ namespace tutti::engine {
 struct LocalOptions {
   base::CoreOptions core = {};
   transport::Protocol protocol = transport::Protocol::eager;
+  bool shared_memory = false;        ///< ranks see each other's memory as processes of one node do
   bool background_thread = false;    ///< asynchronous work advances on a thread of each rank
   transport::FaultPlan faults = {};  ///< on every rank
 };

@@ -1,14 +1,14 @@
 #include "engine/overlap.hpp"
 
-#include <functional>
+#include <fmt/format.h>
 
-#include "base/error.hpp"
+#include <functional>
 
 namespace tutti::engine {
 
 using schedule::Collective;
 
-void check_buffers(const Request& request, Rank rank, Rank ranks, const std::string& where) {
+std::string buffer_problem(const Request& request, Rank rank, Rank ranks) {
   const auto p = static_cast<std::size_t>(ranks);
   std::size_t in = request.count;
   std::size_t out = request.count;
@@ -21,21 +21,22 @@ void check_buffers(const Request& request, Rank rank, Rank ranks, const std::str
     }
   }
   if (request.collective == Collective::reduce && rank != request.root) out = 0;
-  base::require(in == 0 || request.input != nullptr, "{}: the input of {} elements is a null pointer", where,
-                in);
-  base::require(out == 0 || request.output != nullptr, "{}: the output of {} elements is a null pointer",
-                where, out);
-  if (in == 0 || out == 0 || request.in_place(rank)) return;
+  if (in != 0 && request.input == nullptr)
+    return fmt::format("the input of {} elements is a null pointer", in);
+  if (out != 0 && request.output == nullptr)
+    return fmt::format("the output of {} elements is a null pointer", out);
+  if (in == 0 || out == 0 || request.in_place(rank)) return {};
   const auto* input = static_cast<const char*>(request.input);
   const auto* output = static_cast<const char*>(request.output);
   // std::less: a total order even over unrelated arrays.
   const std::less<const char*> less;
   const bool apart = !less(input, output + out * request.element_bytes()) ||
                      !less(output, input + in * request.element_bytes());
-  base::require(apart,
-                "{}: input ({} elements) and output ({} elements) overlap in part; use the same buffer (in "
-                "place) or separate ones",
-                where, in, out);
+  if (apart) return {};
+  return fmt::format(
+      "input ({} elements) and output ({} elements) overlap in part; use the same buffer (in place) or "
+      "separate ones",
+      in, out);
 }
 
 }  // namespace tutti::engine

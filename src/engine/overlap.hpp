@@ -6,8 +6,8 @@
 
 namespace tutti::engine {
 
-/// Throws InvalidArgument if a buffer is null where elements are, or if input and output overlap without
-/// being in place as the collective defines it. `where` starts the message.
-void check_buffers(const Request& request, Rank rank, Rank ranks, const std::string& where);
+/// What is wrong if a buffer is null where elements are, or if input and output overlap without being in
+/// place as the collective defines it; empty if nothing is.
+std::string buffer_problem(const Request& request, Rank rank, Rank ranks);
 
 }  // namespace tutti::engine

@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::uint32_t turns_between_looks = 64;
 
+/// Of one that may be woken: the waker does not make sure that it sees the sleeper.
+constexpr Seconds longest_sleep{1e-3};
+
 }  // namespace
 
 Progress::Progress(std::shared_ptr<const base::Clock> clock, base::WaitLimits limits, Unattended unattended)
@@ -83,6 +86,53 @@ void Progress::run(std::unique_ptr<Operation> operation, Seconds timeout) {
     operation.reset();
     throw;
   }
+}
+
+void Progress::run_alone(Operation& operation, Seconds timeout) {
+  for (std::uint32_t spins = 0; spins <= limits_.spins;) {
+    const Turn turn = operation.advance();
+    if (turn == Turn::done) return;
+    spins = turn == Turn::moved ? 0 : spins + 1;
+    base::pause_processor();
+  }
+  wait_alone(operation, timeout);
+}
+
+/// Beyond the first rung of the ladder.
+void Progress::wait_alone(Operation& operation, Seconds timeout) {
+  Seconds idle_since = clock_->now();
+  const Seconds deadline = timeout == Seconds(0) ? timeout : idle_since + timeout;
+  std::uint32_t idle = 0;
+  for (;;) {
+    const Turn turn = operation.advance();
+    if (turn == Turn::done) return;
+    if (turn == Turn::moved) {
+      idle = 0;
+      continue;
+    }
+    help();
+    if (idle++ < limits_.yields) {
+      std::this_thread::yield();
+      continue;
+    }
+    operation.sleep(longest_sleep);
+    const Seconds now = clock_->now();
+    if (idle == limits_.yields + 1) idle_since = now;
+    if (deadline != Seconds(0) && now > deadline) {
+      const std::string text =
+          fmt::format("deadline of {} s passed: {}; raise TUTTI_TIMEOUT if this is no fault", timeout.count(),
+                      operation.describe());
+      operation.abandon(text);
+      throw TimeoutError(text);
+    }
+    if (idle > limits_.yields + 2) operation.look_around(now - idle_since);
+  }
+}
+
+/// Advances what is pending elsewhere, where no thread does it.
+void Progress::help() {
+  if (has_thread()) return;
+  if (std::unique_lock lock(token_, std::try_to_lock); lock && !pending_.empty()) advance_all();
 }
 
 void Progress::drive(Operation& operation, Seconds timeout) {

@@ -55,6 +55,8 @@ class Progress : public std::enable_shared_from_this<Progress> {
   /// Runs an operation to its end, and whatever else is pending with it. `timeout` 0: none. Throws what the
   /// operation throws, or TimeoutError.
   void run(std::unique_ptr<Operation> operation, Seconds timeout);
+  /// The same for an operation that needs no token, as nothing else of its communicator is pending.
+  void run_alone(Operation& operation, Seconds timeout);
   /// Takes an operation to be advanced from now on; makes its first progress at once.
   std::shared_ptr<Pending> add(std::unique_ptr<Operation> operation, Seconds timeout);
   /// Waits for one; throws what it threw.
@@ -70,6 +72,8 @@ class Progress : public std::enable_shared_from_this<Progress> {
 
  private:
   void watch(Operation& operation, Turn turn, Seconds& idle_since, std::uint32_t& idle_turns);
+  void wait_alone(Operation& operation, Seconds timeout);
+  void help();
   void drive(Operation& operation, Seconds timeout);
   bool advance_all();
   bool advance(Pending& pending);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "schedule/schedule.hpp"
@@ -52,6 +53,9 @@ class Operation {
   /// Called now and then while nothing moves, with the time since something last did: looks whether waiting
   /// makes sense. Throws if not.
   virtual void look_around(Seconds /*idle*/) {}
+
+  /// Nothing can move for a while: sleeps until something may, no longer than `most`.
+  virtual void sleep(Seconds most) { std::this_thread::sleep_for(most); }
 
   /// Somebody has stopped waiting for it: tell the other ranks why, as well as can be.
   virtual void abandon(const std::string& /*reason*/) noexcept {}

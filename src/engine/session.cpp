@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/host.hpp"
 #include "base/wait.hpp"
 #include "engine/communicator_state.hpp"
 #include "schedule/schedule.hpp"
@@ -41,9 +42,12 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
     complaint = error.what();
   }
   mpi.agree(complaint);
-  mpi.require_same("the options of tutti (variables TUTTI_ORDER, TUTTI_ALGORITHM, TUTTI_SEGMENT_BYTES)",
-                   fmt::format("order={} algorithm={} segment={}", options.any_order ? "any" : "canonical",
-                               options.algorithm, options.segment_bytes));
+  mpi.require_same(
+      "the options of tutti (variables TUTTI_ORDER, TUTTI_ALGORITHM, TUTTI_SEGMENT_BYTES, "
+      "TUTTI_SHARED_MEMORY, TUTTI_SHARED_CELL)",
+      fmt::format("order={} algorithm={} segment={} shared={} cell={}",
+                  options.any_order ? "any" : "canonical", options.algorithm, options.segment_bytes,
+                  options.shared_memory, options.shared_cell));
   return options;
 }
 
@@ -60,8 +64,13 @@ class Session::Impl {
         base::WaitLimits::for_load(static_cast<unsigned>(mpi_.ranks_here()), base::usable_processors());
     runtime->progress =
         std::make_shared<engine::Progress>(std::make_shared<base::SteadyClock>(), limits, unattended);
-    world_ = std::make_unique<Communicator>(
-        std::make_shared<engine::CommunicatorState>(std::move(runtime), mpi_.world()));
+    runtime->log = base::Log(base::level_from(runtime->options.log_level),
+                             fmt::format("rank {} of {}, {}", mpi_.rank(), mpi_.size(), base::host_name()));
+    const bool shares = runtime->options.shared_memory && mpi_.ranks_here() == mpi_.size();
+    auto sharer = transport::make_process_sharer(runtime->options.shared_limit);
+    auto state = std::make_shared<engine::CommunicatorState>(std::move(runtime), mpi_.world());
+    if (shares) state->share_memory(std::move(sharer));
+    world_ = std::make_unique<Communicator>(std::move(state));
     info_ = {.mpi_library = mpi_.library(),
              .thread_level = std::string(name_of(mpi_.thread_level())),
              .initialized_mpi = mpi_.initialized_here(),

@@ -42,8 +42,8 @@ transport::Signature signature_of(const Request& request) {
   return signature;
 }
 
-std::uint32_t CallLog::add(const Request& request) {
-  transport::Signature signature = signature_of(request);
+std::uint32_t CallLog::add(const Request& request, transport::Signature& signature) {
+  signature = signature_of(request);
   const std::scoped_lock lock(mutex_);
   signature.words[word_history] = history_;
   for (const std::uint64_t word : signature.words) history_ = base::mix(history_ ^ word);

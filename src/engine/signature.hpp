@@ -18,7 +18,13 @@ transport::Signature signature_of(const Request& request);
 class CallLog {
  public:
   /// Numbers a call. Its signature also says whether the calls before it were the same.
-  std::uint32_t add(const Request& request);
+  std::uint32_t add(const Request& request, transport::Signature& signature);
+
+  std::uint32_t add(const Request& request) {
+    transport::Signature signature;
+    return add(request, signature);
+  }
+
   transport::Signature at(std::uint32_t sequence) const;
   /// False if that call has not come yet, or is so long ago that it was forgotten.
   bool knows(std::uint32_t sequence) const;

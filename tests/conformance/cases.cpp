@@ -23,10 +23,16 @@ constexpr std::byte guard{0xa5};
 class Buffer {
  public:
   Buffer(std::size_t bytes, std::size_t misalignment, std::byte fill)
-      : memory_(bytes + misalignment + 2 * guard_bytes + 64, guard), bytes_(bytes) {
-    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-    offset_ = (64 - address % 64) % 64 + misalignment + guard_bytes;
-    std::fill_n(data(), bytes_, fill);
+      : own_(bytes + misalignment + 2 * guard_bytes + 64), memory_(own_), bytes_(bytes) {
+    lay_out(misalignment, fill);
+  }
+
+  /// In the arena: collective; `most` is the largest size of any rank.
+  Buffer(Communicator& world, std::size_t most, std::size_t bytes, std::size_t misalignment, std::byte fill)
+      : shared_(world.allocate<std::uint8_t>(most + 2 * guard_bytes + 128)),
+        memory_(std::as_writable_bytes(shared_.span())),
+        bytes_(bytes) {
+    lay_out(misalignment, fill);
   }
 
   std::byte* data() { return memory_.data() + offset_; }
@@ -37,7 +43,7 @@ class Buffer {
     const auto whole = [](std::span<const std::byte> part) {
       return std::ranges::all_of(part, [](std::byte b) { return b == guard; });
     };
-    return whole(std::span(memory_).first(offset_)) && whole(std::span(memory_).subspan(offset_ + bytes_));
+    return whole(memory_.first(offset_)) && whole(memory_.subspan(offset_ + bytes_));
   }
 
   void put(std::size_t at, std::span<const std::byte> content) {
@@ -45,7 +51,16 @@ class Buffer {
   }
 
  private:
-  std::vector<std::byte> memory_;
+  void lay_out(std::size_t misalignment, std::byte fill) {
+    std::ranges::fill(memory_, guard);
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    offset_ = (64 - address % 64) % 64 + misalignment + guard_bytes;
+    std::fill_n(data(), bytes_, fill);
+  }
+
+  tutti::Buffer<std::uint8_t> shared_;
+  std::vector<std::byte> own_;
+  std::span<std::byte> memory_;
   std::size_t offset_ = 0;
   std::size_t bytes_;
 };
@@ -156,11 +171,12 @@ std::string compare(const Case& test, Rank rank, Rank ranks, std::span<const std
 }  // namespace
 
 std::string describe(const Case& test) {
-  return fmt::format("{} {} {} {} count={} misalignment={} root={} prescale={}{}{}{}{} seed={}",
+  return fmt::format("{} {} {} {} count={} misalignment={} root={} prescale={}{}{}{}{}{}{} seed={}",
                      schedule::name_of(test.collective), test.algorithm.empty() ? "(chosen)" : test.algorithm,
                      name_of(test.type), name_of(test.op), test.count, test.misalignment, test.root,
                      test.prescale, test.in_place ? " in-place" : "", test.async ? " async" : "",
-                     test.exact ? "" : " inexact", test.uneven ? " uneven" : "", test.seed);
+                     test.exact ? "" : " inexact", test.uneven ? " uneven" : "", test.arena ? " arena" : "",
+                     test.mixed ? " mixed" : "", test.seed);
 }
 
 bool canonical(const Case& test, Rank ranks) {
@@ -171,14 +187,29 @@ bool canonical(const Case& test, Rank ranks) {
   return schedule::check(*algorithm, ranks, test.root, algorithm->radices.front()).canonical;
 }
 
-std::string run_case(Communicator& world, const Case& test) {
+std::string run_case(Communicator& world, const Case& given) {
+  Case test = given;
+  bool arena = test.arena;
+  if (test.mixed) {
+    const std::uint64_t bits = base::mix(test.seed * 64 + static_cast<std::uint64_t>(world.rank()));
+    test.in_place = (bits & 1U) != 0;
+    arena = arena && (bits & 2U) != 0;
+    test.misalignment = bits >> 8U & 63U;
+  }
   const Layout layout = layout_of(test, world.rank(), world.size());
   const std::size_t width = size_of(test.type);
   const bool whole = test.in_place || test.collective == Collective::broadcast;
   constexpr std::byte poison{0xee};
-  Buffer input(layout.in * width, test.misalignment, poison);
-  Buffer output(layout.out * width, test.misalignment, poison);
-  Buffer shared(std::max(layout.in, layout.out) * width, test.misalignment, poison);
+  const std::size_t most = 2 * (test.count + 1) * static_cast<std::size_t>(world.size()) * width;
+  const auto buffer = [&](std::size_t elements) {
+    Buffer in_arena =
+        test.arena ? Buffer(world, most, elements * width, test.misalignment, poison) : Buffer(0, 0, poison);
+    return arena ? std::move(in_arena) : Buffer(elements * width, test.misalignment, poison);
+  };
+  Buffer input = buffer(layout.in);
+  Buffer output = buffer(layout.out);
+  Buffer shared = buffer(std::max(layout.in, layout.out));
+  if (test.arena) world.barrier();  // what is filled above must not be read before
   if (whole && (test.collective != Collective::broadcast || world.rank() == test.root)) {
     shared.put(layout.in_at * width, layout.input);
   }
@@ -257,6 +288,15 @@ Case random_case(std::uint64_t seed, Rank ranks) {
   test.exact = random.below(2) == 0;
   test.uneven = algorithm.collective == Collective::allgather && random.below(2) == 0;
   if (reduces && is_floating(test.type) && random.below(4) == 0) test.prescale = 0.375;
+  return test;
+}
+
+Case random_node_case(std::uint64_t seed, Rank ranks) {
+  Case test = random_case(seed, ranks);
+  base::Random random(seed, 9);
+  test.algorithm.clear();
+  test.arena = random.below(2) == 0;
+  test.mixed = random.below(3) == 0;
   return test;
 }
 

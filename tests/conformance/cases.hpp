@@ -25,6 +25,8 @@ struct Case {
   bool in_place = true;
   bool async = false;
   bool exact = true;    ///< data whose sums are exact in any order; otherwise the bits depend on the order
+  bool arena = false;   ///< the buffers are in the arena
+  bool mixed = false;   ///< in place or not, in the arena or not, and the misalignment differ between ranks
   bool uneven = false;  ///< allgather with counts of its own for every rank
   std::uint64_t seed = 1;
 };
@@ -38,6 +40,8 @@ std::string run_case(Communicator& world, const Case& test);
 std::vector<Case> systematic_cases(Rank ranks);
 /// A random case; the same for the same seed.
 Case random_case(std::uint64_t seed, Rank ranks);
+/// The same for calls that do not name an algorithm, with buffers in the arena or not, also both.
+Case random_node_case(std::uint64_t seed, Rank ranks);
 
 /// Whether results of this algorithm have canonical bits at this rank count, as the checker proves.
 bool canonical(const Case& test, Rank ranks);

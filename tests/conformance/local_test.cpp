@@ -61,6 +61,24 @@ TEST_CASE("every collective, algorithm, type and op gives the reference's bits, 
   }
 }
 
+TEST_CASE("ranks that share memory get the reference's bits, whatever the buffers and the sizes of pieces") {
+  std::size_t run = 0;
+  for (std::uint64_t group = 1; group <= 40; ++group) {
+    base::Random random(group, 12);
+    const auto ranks = static_cast<Rank>(2 + random.below(9));
+    auto options = options_of(random);
+    options.shared_memory = true;
+    options.core.shared_cell = random.below(2) == 0 ? 4096 : 16384;
+    std::vector<Case> cases;
+    for (std::uint64_t i = 0; i < 50; ++i) cases.push_back(random_node_case(group * 1000 + i, ranks));
+    const auto problems = problems_of(ranks, options, cases);
+    INFO(fmt::format("group {}: {}", group, fmt::join(problems, "\n")));
+    CHECK(problems.empty());
+    run += cases.size();
+  }
+  fmt::print("differential test in shared memory: {} random cases run\n", run);
+}
+
 TEST_CASE("random calls agree with the reference") {
   std::size_t run = 0;
   for (std::uint64_t group = 1; group <= 60; ++group) {

@@ -12,10 +12,12 @@ using namespace tutti::conformance;
 
 TEST_CASE("ranks that call different operations are told so, on every rank") {
   for (const Rank ranks : {2, 3, 4, 5, 8}) {
-    for (const auto protocol : {transport::Protocol::eager, transport::Protocol::rendezvous}) {
+    for (const int way : {0, 1, 2}) {
       std::mutex mutex;
       std::string problems;
-      engine::LocalOptions options{.protocol = protocol};
+      engine::LocalOptions options;
+      options.protocol = way == 0 ? transport::Protocol::eager : transport::Protocol::rendezvous;
+      options.shared_memory = way == 2;
       options.core.timeout = Seconds(20);
       engine::run_local(ranks, options, [&](Communicator& world) {
         for (std::size_t number = 0; number < mismatches(); ++number) {

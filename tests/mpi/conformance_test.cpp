@@ -28,6 +28,16 @@ TEST_CASE("random calls agree with the reference over MPI") {
   }
 }
 
+TEST_CASE("calls of random kinds in shared memory agree with the reference") {
+  Session session;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const std::string problem =
+        run_case(session.world(), random_node_case(seed * 37, session.world().size()));
+    INFO(problem);
+    CHECK(problem.empty());
+  }
+}
+
 TEST_CASE("messages above the eager limits of MPI arrive whole") {
   Session session;
   for (const char* algorithm : {"ring", "recursive_doubling", "halving_doubling", "double_tree", "direct"}) {
