@@ -64,12 +64,16 @@ class CommunicatorState {
   /// Collective. Memory of this rank, in the arena where there is one.
   std::shared_ptr<std::byte> allocate(std::size_t bytes);
 
+  /// Where `peer` has what this rank has at `data`, in the arena; null: nowhere.
+  std::byte* peer_memory(const std::byte* data, std::size_t bytes, Rank peer) const;
+
   /// Ranks that share memory; null: none do.
   const node::Group* node() const { return node_.get(); }
 
  private:
   void check(const Request& request) const;
   std::string problem(const Request& request) const;
+  bool plain(const Request& request) const;
   void check_alive(std::string_view call);
   bool runs_in_node(const Request& request) const;
   transport::NodePlace place();

@@ -17,9 +17,17 @@ enum Word : std::size_t { word_kind, word_count, word_rest, word_history, word_n
 
 constexpr std::size_t shown_name = 16;
 
+/// Eight characters at a time: names are hashed at every call.
 std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
-  for (const char c : text) hash = base::mix(hash ^ static_cast<std::uint8_t>(c));
-  return base::mix(hash + text.size());
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), 8);
+    hash = base::mix(hash ^ word);
+  }
+  std::uint64_t rest = text.size() << 56U;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    rest |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(text[i])) << 8 * i;
+  return base::mix(hash ^ rest);
 }
 
 }  // namespace
@@ -36,7 +44,8 @@ transport::Signature signature_of(const Request& request) {
   std::uint64_t rest =
       base::mix(std::bit_cast<std::uint64_t>(request.prescale) + (request.any_order ? 1 : 0));
   for (const std::size_t count : request.counts) rest = base::mix(rest ^ count);
-  signature.words[word_rest] = hash_of(request.algorithm, hash_of(request.name, rest));
+  if (!request.algorithm.empty()) rest = hash_of(request.algorithm, rest + 1);
+  signature.words[word_rest] = hash_of(request.name, rest);
   const std::size_t shown = std::min(request.name.size(), shown_name);
   if (shown > 0) std::memcpy(&signature.words[word_name], request.name.data(), shown);
   return signature;
@@ -44,22 +53,33 @@ transport::Signature signature_of(const Request& request) {
 
 std::uint32_t CallLog::add(const Request& request, transport::Signature& signature) {
   signature = signature_of(request);
-  const std::scoped_lock lock(mutex_);
   signature.words[word_history] = history_;
-  for (const std::uint64_t word : signature.words) history_ = base::mix(history_ ^ word);
-  signatures_[next_ % kept] = signature;
-  return next_++;
+  history_ = base::mix(history_ * 0x9e3779b97f4a7c15ULL ^ one_word(signature));
+  const std::uint32_t sequence = next_.load(std::memory_order_relaxed);
+  Entry& entry = entries_[sequence % kept];
+  for (std::size_t i = 0; i < signature.words.size(); ++i)
+    entry.words[i].store(signature.words[i], std::memory_order_relaxed);
+  next_.store(sequence + 1, std::memory_order_release);
+  return sequence;
 }
 
 transport::Signature CallLog::at(std::uint32_t sequence) const {
-  const std::scoped_lock lock(mutex_);
-  return signatures_[sequence % kept];
+  transport::Signature signature;
+  for (std::size_t i = 0; i < signature.words.size(); ++i)
+    signature.words[i] = entries_[sequence % kept].words[i].load(std::memory_order_relaxed);
+  return signature;
 }
 
 bool CallLog::knows(std::uint32_t sequence) const {
-  const std::scoped_lock lock(mutex_);
-  // Numbers wrap around.
-  return next_ - sequence - 1 < std::min(kept, next_);
+  const std::uint32_t next = next_.load(std::memory_order_acquire);
+  // Numbers wrap around. One less than are kept: the oldest may be being written over.
+  return next - sequence - 1 < std::min(kept - 1, next);
+}
+
+std::uint64_t one_word(const transport::Signature& s) {
+  return base::mix(s.words[word_kind] ^ s.words[word_count] * 0x9e3779b97f4a7c15ULL ^
+                   s.words[word_rest] * 0xc2b2ae3d27d4eb4fULL ^
+                   s.words[word_history] * 0x165667b19e3779f9ULL);
 }
 
 std::string difference(const transport::Signature& here, const transport::Signature& there) {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "engine/request.hpp"
@@ -32,11 +32,18 @@ class CallLog {
  private:
   static constexpr std::uint32_t kept = 128;
 
-  mutable std::mutex mutex_;  ///< the progress thread compares while the owner calls
-  std::uint32_t next_ = 0;
+  /// The progress thread compares while the owner calls: words one by one, a torn one is a late one.
+  struct Entry {
+    std::array<std::atomic<std::uint64_t>, 6> words{};
+  };
+
+  std::atomic<std::uint32_t> next_ = 0;
   std::uint64_t history_ = 0;
-  std::array<transport::Signature, kept> signatures_{};
+  std::array<Entry, kept> entries_{};
 };
+
+/// A signature in one word.
+std::uint64_t one_word(const transport::Signature& signature);
 
 /// "operation #7 there is allreduce sum of 12 f32, here allgather of 12 f32": in words, what differs.
 std::string difference(const transport::Signature& here, const transport::Signature& there);

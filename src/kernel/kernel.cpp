@@ -14,12 +14,15 @@ bool is_signed(DType type) noexcept {
   return type == DType::i8 || type == DType::i32 || type == DType::i64;
 }
 
-void require_type(const char* call, const char* array, DType given, Op op, DType type) {
+[[noreturn]] void wrong_type(const char* call, const char* array, DType given, Op op, DType type) {
   const DType wide = accumulator(type, op);
-  base::require(
-      given == type || given == wide,
+  base::fail<InvalidArgument>(
       "kernel::{}: the {} of a {} of {} is of type {}; pass {} or {}, the type of its partial results", call,
       array, name_of(op), name_of(type), name_of(given), name_of(type), name_of(wide));
+}
+
+void require_type(const char* call, const char* array, DType given, Op op, DType type) {
+  if (given != type && given != accumulator(type, op)) wrong_type(call, array, given, op, type);
 }
 
 void require_divisor(const char* call, Op op, DType type, std::uint64_t divisor) {

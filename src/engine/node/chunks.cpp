@@ -1,6 +1,7 @@
 #include "engine/node/chunks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "kernel/kernel.hpp"
@@ -35,12 +36,16 @@ Chunks::Chunks(const Request& request, Rank rank, Rank ranks, std::size_t cell_b
   if (!request.counts.empty()) longest = *std::max_element(request.counts.begin(), request.counts.end());
   const std::size_t bytes = size_of(wire_) * blocks;
   total_bytes_ = longest * bytes;
+  if (total_bytes_ <= cell_bytes) {
+    chunk_ = longest;
+    chunks_ = longest == 0 ? 0 : 1;
+    return;
+  }
   const std::size_t most = std::max<std::size_t>(1, cell_bytes / bytes);
   chunks_ = ceil_div(longest, most);
   // Chunks of equal size, on borders of lines where they are long.
-  chunk_ = chunks_ == 0 ? 0 : ceil_div(longest, chunks_);
-  if (chunks_ > 1) chunk_ = std::min(most, ceil_div(chunk_, line_elements) * line_elements);
-  if (chunks_ > 1) chunks_ = ceil_div(longest, chunk_);
+  chunk_ = std::min(most, ceil_div(ceil_div(longest, chunks_), line_elements) * line_elements);
+  chunks_ = ceil_div(longest, chunk_);
 }
 
 Chunks::Part Chunks::part(std::uint64_t chunk, std::size_t elements) const {
@@ -110,6 +115,22 @@ void Chunks::reduce_run(std::byte* to, std::span<std::byte* const> cells, std::s
   if (!scaled_) scratch[static_cast<std::size_t>(rank_)] = own;
   const std::uint64_t divisor = request_.op == Op::average ? static_cast<std::uint64_t>(ranks_) : 0;
   kernel::reduce_many(request_.op, request_.type, {to, request_.type}, scratch, wire_, count, divisor);
+}
+
+bool Chunks::reduce_padded(std::span<std::byte* const> cells, std::span<const void*> scratch) const {
+  constexpr std::size_t most = 512;
+  constexpr std::size_t vector = 64;
+  const std::size_t bytes = request_.count * size_of(wire_);
+  if (bytes > most || request_.collective == Collective::reduce_scatter || scaled_) return false;
+  if (request_.collective == Collective::reduce && rank_ != request_.root) return true;
+  alignas(vector) std::array<std::byte, most> sum;
+  for (std::size_t r = 0; r < cells.size(); ++r) scratch[r] = cells[r];
+  const std::uint64_t divisor = request_.op == Op::average ? static_cast<std::uint64_t>(ranks_) : 0;
+  const std::size_t padded = (bytes + vector - 1) / vector * vector / size_of(wire_);
+  kernel::reduce_many(request_.op, request_.type, {sum.data(), request_.type}, scratch, wire_, padded,
+                      divisor);
+  kernel::copy(request_.output, sum.data(), bytes);
+  return true;
 }
 
 void Chunks::reduce(std::uint64_t chunk, std::span<std::byte* const> cells,

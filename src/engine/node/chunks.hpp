@@ -29,6 +29,9 @@ class Chunks {
 
   void stage(std::uint64_t chunk, std::byte* own_cell) const;
   void reduce(std::uint64_t chunk, std::span<std::byte* const> cells, std::span<const void*> scratch) const;
+  /// reduce() for the shortest messages: whole vectors, from cells that may be read beyond their contents.
+  /// False if this is none.
+  bool reduce_padded(std::span<std::byte* const> cells, std::span<const void*> scratch) const;
   void gather(std::uint64_t chunk, std::span<std::byte* const> cells) const;
 
  private:

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/random.hpp"
 #include "kernel/kernel.hpp"
 
 namespace tutti::engine::node {
@@ -16,11 +15,6 @@ using schedule::Collective;
 using transport::Notice;
 
 namespace {
-
-std::uint64_t one_word(const transport::Signature& s) {
-  return base::mix(s.words[0] ^ s.words[1] * 0x9e3779b97f4a7c15ULL ^ s.words[2] * 0xc2b2ae3d27d4eb4fULL ^
-                   s.words[3] * 0x165667b19e3779f9ULL);
-}
 
 constexpr std::string_view same_everywhere =
     "call the same operations in the same order, with the same count, type, op and name, on every rank";
@@ -158,7 +152,8 @@ void NodeOperation::publish(Beat Control::*beat, std::uint64_t value) {
 void NodeOperation::run_in_slots() {
   if (chunks_.count() == 0) return;
   const auto slots = group_.slots(number_);
-  if (chunks_.reduces()) chunks_.reduce(0, slots, group_.scratch());
+  if (chunks_.reduces() && !chunks_.reduce_padded(slots, group_.scratch()))
+    chunks_.reduce(0, slots, group_.scratch());
   if (chunks_.gathers()) chunks_.gather(0, slots);
 }
 

@@ -1,0 +1,274 @@
+#include "bench/measure.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/error.hpp"
+#include "bench/bound.hpp"
+#include "bench/pattern.hpp"
+
+namespace tutti::bench {
+namespace {
+
+using schedule::Collective;
+
+/// Calls that follow each other in a sample of a batch.
+constexpr std::size_t batch_calls = 64;
+
+/// Memory that was written to, so that no page is missing when it counts.
+class Area {
+ public:
+  Area(Communicator& world, std::size_t bytes, Memory memory) : bytes_(bytes) {
+    if (memory == Memory::arena) {
+      shared_ = world.allocate<std::uint8_t>(bytes);
+    } else {
+      own_ = std::make_unique_for_overwrite<std::byte[]>(bytes + 64);
+    }
+    std::memset(data(), 1, bytes);
+  }
+
+  std::byte* data() const {
+    if (!own_) return reinterpret_cast<std::byte*>(shared_.data());
+    const auto address = reinterpret_cast<std::uintptr_t>(own_.get());
+    return own_.get() + (64 - address % 64) % 64;
+  }
+
+  std::span<std::byte> first(std::size_t bytes) const { return {data(), std::min(bytes, bytes_)}; }
+
+ private:
+  std::size_t bytes_;
+  Buffer<std::uint8_t> shared_;
+  std::unique_ptr<std::byte[]> own_;
+};
+
+/// How many elements each side of a call has, from the bytes that nccl-tests means: of the longer one.
+struct Shape {
+  std::size_t count = 0;  ///< as the call wants it
+  std::size_t in = 0;
+  std::size_t out = 0;
+};
+
+Shape shape_of(const Options& options, std::uint64_t bytes, Rank ranks) {
+  const auto p = static_cast<std::size_t>(ranks);
+  const std::size_t elements = bytes / size_of(options.type);
+  switch (options.collective) {
+    case Collective::reduce_scatter: return {elements / p, elements / p * p, elements / p};
+    case Collective::allgather: return {elements / p, elements / p, elements / p * p};
+    case Collective::allreduce:
+    case Collective::broadcast:
+    case Collective::reduce: break;
+  }
+  return {elements, elements, elements};
+}
+
+std::size_t iterations_for(const Options& options, std::uint64_t bytes) {
+  if (options.iterations > 0) return options.iterations;
+  if (bytes <= 16 << 10) return 300;
+  if (bytes <= 1 << 20) return 100;
+  return bytes <= 16 << 20 ? 25 : 9;
+}
+
+class Bench {
+ public:
+  Bench(Communicator& world, transport::NativeCollectives* native, const base::Clock& clock,
+        const Options& options)
+      : world_(world),
+        native_(native),
+        clock_(clock),
+        options_(options),
+        pattern_(options.type, options.op, world.size()),
+        input_(world, options.end, options.memory),
+        output_(world, options.end, options.memory),
+        native_input_(world, native != nullptr ? options.end : 0, Memory::user),
+        native_output_(world, native != nullptr ? options.end : 0, Memory::user) {
+    call_.algorithm = options.algorithm;
+    if (!options.order.empty()) call_.order = options.order == "any" ? Order::any : Order::canonical;
+  }
+
+  Row run(std::uint64_t bytes) {
+    shape_ = shape_of(options_, bytes, world_.size());
+    Row row{.bytes = bytes, .count = shape_.count};
+    const std::size_t iterations = iterations_for(options_, bytes);
+    std::vector<double> ours;
+    std::vector<double> mpis;
+    std::size_t wrong = 0;
+    std::size_t mpi_wrong = 0;
+    for (std::size_t i = 0; i < options_.warmup + iterations; ++i) {
+      // Who comes first takes turns too.
+      for (const bool native : {i % 2 == 0, i % 2 != 0}) {
+        if (native && native_ == nullptr) continue;
+        const double seconds = sample(native, false, i);
+        if (i < options_.warmup) continue;
+        (native ? mpis : ours).push_back(seconds);
+        if (options_.check && i + 2 >= options_.warmup + iterations)
+          (native ? mpi_wrong : wrong) += count_wrong(native, false, i);
+      }
+    }
+    row.out_of_place = timing(std::move(ours), wrong, bytes);
+    if (native_ != nullptr) {
+      row.mpi = timing(std::move(mpis), mpi_wrong, bytes);
+      row.ratio = row.mpi->spread.median / row.out_of_place.spread.median;
+    } else if (options_.in_place && options_.collective != Collective::broadcast) {
+      row.in_place = in_place(iterations, bytes);
+    }
+    if (options_.bound) row.bound_seconds = bound(bytes, iterations);
+    return row;
+  }
+
+ private:
+  Timing in_place(std::size_t iterations, std::uint64_t bytes) {
+    std::vector<double> samples;
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < options_.warmup + iterations; ++i) {
+      const double seconds = sample(false, true, i);
+      if (i >= options_.warmup) samples.push_back(seconds);
+      if (options_.check && i + 2 >= options_.warmup + iterations) wrong += count_wrong(false, true, i);
+    }
+    return timing(std::move(samples), wrong, bytes);
+  }
+
+  std::span<std::byte> input(bool native, bool in_place) const {
+    const std::size_t bytes = shape_.in * size_of(options_.type);
+    if (native) return native_input_.first(bytes);
+    if (!in_place) return input_.first(bytes);
+    // In place: the input is this rank's block of the output, or the other way round.
+    const std::size_t offset =
+        options_.collective == Collective::allgather ? bytes * static_cast<std::size_t>(world_.rank()) : 0;
+    return {output_.data() + offset, bytes};
+  }
+
+  std::span<std::byte> output(bool native, bool in_place) const {
+    const std::size_t bytes = shape_.out * size_of(options_.type);
+    if (native) return native_output_.first(bytes);
+    const std::size_t offset = in_place && options_.collective == Collective::reduce_scatter
+                                   ? bytes * static_cast<std::size_t>(world_.rank())
+                                   : 0;
+    return {output_.data() + offset, bytes};
+  }
+
+  /// Seconds of one call on this rank.
+  double sample(bool native, bool in_place, std::uint64_t iteration) {
+    const auto in = input(native, in_place);
+    const auto out = output(native, in_place);
+    const bool broadcasts = options_.collective == Collective::broadcast;
+    pattern_.fill(broadcasts ? out : in, world_.rank(), iteration);
+    world_.barrier();
+    const std::size_t calls = options_.mode == Mode::batch ? batch_calls : 1;
+    const Seconds begin = clock_.now();
+    for (std::size_t i = 0; i < calls; ++i)
+      native ? call_native(in.data(), out.data()) : call(in.data(), out.data());
+    return (clock_.now() - begin).count() / static_cast<double>(calls);
+  }
+
+  void call(const void* in, void* out) {
+    const auto& o = options_;
+    switch (o.collective) {
+      case Collective::allreduce: world_.allreduce(in, out, shape_.count, o.type, o.op, call_); return;
+      case Collective::reduce_scatter:
+        world_.reduce_scatter(in, out, shape_.count, o.type, o.op, call_);
+        return;
+      case Collective::allgather: world_.allgather(in, out, shape_.count, o.type, call_); return;
+      case Collective::broadcast: world_.broadcast(out, shape_.count, o.type, o.root, call_); return;
+      case Collective::reduce: world_.reduce(in, out, shape_.count, o.type, o.op, o.root, call_); return;
+    }
+  }
+
+  void call_native(const void* in, void* out) {
+    const auto& o = options_;
+    switch (o.collective) {
+      case Collective::allreduce: native_->allreduce(in, out, shape_.count, o.type, o.op); return;
+      case Collective::reduce_scatter: native_->reduce_scatter(in, out, shape_.count, o.type, o.op); return;
+      case Collective::allgather: native_->allgather(in, out, shape_.count, o.type); return;
+      case Collective::broadcast: native_->broadcast(out, shape_.count, o.type, o.root); return;
+      case Collective::reduce: native_->reduce(in, out, shape_.count, o.type, o.op, o.root); return;
+    }
+  }
+
+  std::size_t count_wrong(bool native, bool in_place, std::uint64_t iteration) const {
+    // A batch adds its own results again where it works in place.
+    if (in_place && options_.mode == Mode::batch) return 0;
+    // MPI's average is a sum.
+    if (native && options_.op == Op::average) return 0;
+    const auto out = output(native, in_place);
+    switch (options_.collective) {
+      case Collective::reduce:
+        if (world_.rank() != options_.root) return 0;
+        [[fallthrough]];
+      case Collective::allreduce: return pattern_.wrong_sum(out, iteration);
+      case Collective::reduce_scatter:
+        return pattern_.wrong_part(out, iteration, shape_.count * static_cast<std::size_t>(world_.rank()));
+      case Collective::broadcast: return pattern_.wrong_copy(out, options_.root, iteration);
+      case Collective::allgather: break;
+    }
+    std::size_t wrong = 0;
+    const std::size_t block = shape_.in * size_of(options_.type);
+    for (Rank r = 0; r < world_.size(); ++r)
+      wrong += pattern_.wrong_copy(out.subspan(block * static_cast<std::size_t>(r), block), r, iteration);
+    return wrong;
+  }
+
+  /// Collective: a call lasts as long as on its slowest rank.
+  Timing timing(std::vector<double> samples, std::size_t wrong, std::uint64_t bytes) {
+    world_.allreduce(std::span(samples), Op::max);
+    std::uint64_t all_wrong = wrong;
+    world_.allreduce(std::span(&all_wrong, 1), Op::sum);
+    Timing timing{.spread = spread_of(std::move(samples)), .wrong = all_wrong};
+    timing.algbw = static_cast<double>(bytes) / timing.spread.median;
+    timing.busbw = timing.algbw * bus_factor(options_.collective, world_.size());
+    return timing;
+  }
+
+  double bound(std::uint64_t bytes, std::size_t iterations) {
+    if (bound_ == nullptr) bound_ = std::make_unique<Bound>(world_, clock_, options_.end);
+    return bound_->seconds(bytes, iterations);
+  }
+
+  Communicator& world_;
+  transport::NativeCollectives* native_;
+  const base::Clock& clock_;
+  const Options& options_;
+  Pattern pattern_;
+  Area input_;
+  Area output_;
+  Area native_input_;
+  Area native_output_;
+  std::unique_ptr<Bound> bound_;
+  CallOptions call_;
+  Shape shape_;
+};
+
+}  // namespace
+
+double bus_factor(Collective collective, Rank ranks) {
+  const auto p = static_cast<double>(ranks);
+  switch (collective) {
+    case Collective::allreduce: return 2 * (p - 1) / p;
+    case Collective::reduce_scatter:
+    case Collective::allgather: return (p - 1) / p;
+    case Collective::broadcast:
+    case Collective::reduce: break;
+  }
+  return 1;
+}
+
+std::vector<Row> measure(Communicator& world, transport::NativeCollectives* native, const base::Clock& clock,
+                         const Options& options, const std::function<void(const Row&)>& row) {
+  base::require(options.begin > 0 && options.begin <= options.end,
+                "sizes from {} to {} bytes: the first must be at least 1 and not above the last",
+                options.begin, options.end);
+  base::require(options.factor >= 2, "factor {}: expected at least 2", options.factor);
+  base::require(!options.versus || native == nullptr || native->knows(options.type),
+                "MPI has no type for {}: leave --versus away", name_of(options.type));
+  Bench bench(world, options.versus ? native : nullptr, clock, options);
+  std::vector<Row> rows;
+  for (std::uint64_t bytes = options.begin; bytes <= options.end; bytes *= options.factor) {
+    rows.push_back(bench.run(bytes));
+    row(rows.back());
+  }
+  return rows;
+}
+
+}  // namespace tutti::bench
