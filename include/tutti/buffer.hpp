@@ -8,8 +8,8 @@
 namespace tutti {
 
 /// Memory of this rank that its peers on the node can read in place, so that collectives over it copy less.
-/// Made by Communicator::allocate. Zeroed, on a cache-line border at least. Movable; goes when the last copy of it goes, on
-/// each rank when it likes, but not while an operation uses it.
+/// Made by Communicator::allocate. Zeroed, on a cache-line border at least. Movable; goes when the last copy
+/// of it goes, on each rank when it likes, but not while an operation uses it.
 template <class T>
 class Buffer {
  public:

@@ -90,8 +90,8 @@ class TUTTI_API Communicator {
   Communicator split(int color, int key = 0);
 
   /// Collective. `count` elements of memory that peers on this rank's node read in place: collectives whose
-  /// buffers lie in it on all ranks copy less. The same count on every rank. Ordinary memory where ranks share
-  /// none. Throws SystemError, on every rank, that names the bytes that are missing.
+  /// buffers lie in it on all ranks copy less. The same count on every rank. Ordinary memory where ranks
+  /// share none. Throws SystemError, on every rank, that names the bytes that are missing.
   template <class T>
   Buffer<T> allocate(std::size_t count) {
     static_cast<void>(dtype_of<T>);

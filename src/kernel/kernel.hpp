@@ -63,6 +63,11 @@ void scale(DType type, Op op, Target target, Source source, std::size_t count, d
 /// memcpy that tolerates count 0 with null pointers.
 void copy(void* target, const void* source, std::size_t bytes);
 
+/// memcpy that writes past the caches: for results too long to be found there later. flush_stream() before
+/// anybody is told that they are there.
+void stream(void* target, const void* source, std::size_t bytes);
+void flush_stream();
+
 /// Name of the instruction set in use ("AVX3_ZEN4", "AVX2", …) and of all that this build and this machine
 /// have, best first.
 std::string_view simd_target();

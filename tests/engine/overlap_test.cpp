@@ -19,9 +19,10 @@ TEST_CASE("buffers are the same or apart; anything between is an error that says
   for (const std::size_t shift : {1U, 8U, 15U}) {
     request.output = memory.data() + shift;
     CHECK_THAT(buffer_problem(request, 0, 2),
-                      ContainsSubstring("input") && ContainsSubstring("overlap in part"));
+               ContainsSubstring("input") && ContainsSubstring("overlap in part"));
     request.input = memory.data() + 2 * shift;
-    CHECK_THAT(buffer_problem(request, 0, 2), ContainsSubstring("overlap") || ContainsSubstring("null pointer"));
+    CHECK_THAT(buffer_problem(request, 0, 2),
+               ContainsSubstring("overlap") || ContainsSubstring("null pointer"));
     request.input = memory.data();
   }
 }
@@ -33,7 +34,8 @@ TEST_CASE("in place means this rank's own block for reduce_scatter and allgather
                   .output = memory.data() + 32,
                   .count = 16};
   CHECK(buffer_problem(scatter, 2, 4).empty());
-  CHECK_THAT(buffer_problem(scatter, 1, 4), ContainsSubstring("overlap") || ContainsSubstring("null pointer"));
+  CHECK_THAT(buffer_problem(scatter, 1, 4),
+             ContainsSubstring("overlap") || ContainsSubstring("null pointer"));
   Request gather{
       .collective = Collective::allgather, .input = memory.data() + 16, .output = memory.data(), .count = 16};
   CHECK(buffer_problem(gather, 1, 4).empty());

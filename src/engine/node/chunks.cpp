@@ -18,14 +18,19 @@ constexpr std::size_t ceil_div(std::size_t a, std::size_t b) {
 
 constexpr std::size_t line_elements = 64;
 
+/// Stays in the first cache between being added and being written.
+constexpr std::size_t stream_block = 8192;
+
 }  // namespace
 
-Chunks::Chunks(const Request& request, Rank rank, Rank ranks, std::size_t cell_bytes, bool sliced)
+Chunks::Chunks(const Request& request, Rank rank, Rank ranks, std::size_t cell_bytes, bool sliced,
+               bool streams)
     : request_(request),
       rank_(rank),
       ranks_(ranks),
       wire_(request.prescale == 1.0 ? request.type : kernel::accumulator(request.type, request.op)),
-      scaled_(request.prescale != 1.0) {
+      scaled_(request.prescale != 1.0),
+      streams_(streams) {
   const Collective c = request.collective;
   reduces_ = c == Collective::allreduce || c == Collective::reduce || c == Collective::reduce_scatter;
   // A slice's result goes where this rank's own contribution lies, so both must be of one size.
@@ -114,7 +119,19 @@ void Chunks::reduce_run(std::byte* to, std::span<std::byte* const> cells, std::s
   for (std::size_t r = 0; r < cells.size(); ++r) scratch[r] = cells[r] + cell_offset * size_of(wire_);
   if (!scaled_) scratch[static_cast<std::size_t>(rank_)] = own;
   const std::uint64_t divisor = request_.op == Op::average ? static_cast<std::uint64_t>(ranks_) : 0;
-  kernel::reduce_many(request_.op, request_.type, {to, request_.type}, scratch, wire_, count, divisor);
+  const auto add = [&](void* target, std::size_t n) {
+    kernel::reduce_many(request_.op, request_.type, {target, request_.type}, scratch, wire_, n, divisor);
+  };
+  if (!streams_) return add(to, count);
+  alignas(64) std::array<std::byte, stream_block> sum;
+  for (std::size_t at = 0; at < count;) {
+    const std::size_t n = std::min(count - at, sum.size() / request_.element_bytes());
+    add(sum.data(), n);
+    kernel::stream(to + at * request_.element_bytes(), sum.data(), n * request_.element_bytes());
+    for (const void*& source : scratch) source = static_cast<const std::byte*>(source) + n * size_of(wire_);
+    at += n;
+  }
+  kernel::flush_stream();
 }
 
 bool Chunks::reduce_padded(std::span<std::byte* const> cells, std::span<const void*> scratch) const {

@@ -14,7 +14,8 @@ namespace tutti::engine::node {
 class Chunks {
  public:
   /// `sliced`: each rank adds a slice (allreduce, reduce), instead of every rank everything.
-  Chunks(const Request& request, Rank rank, Rank ranks, std::size_t cell_bytes, bool sliced);
+  /// `streams`: results are written past the caches.
+  Chunks(const Request& request, Rank rank, Rank ranks, std::size_t cell_bytes, bool sliced, bool streams);
 
   std::uint64_t count() const { return chunks_; }
 
@@ -53,6 +54,7 @@ class Chunks {
   Rank ranks_;
   DType wire_;
   bool scaled_;
+  bool streams_;
   bool sliced_ = false;
   bool gathers_ = false;
   bool reduces_ = false;

@@ -36,7 +36,8 @@ NodeOperation::NodeOperation(Group& group, const Limits& limits, const Request& 
       number_(group.next++),
       chunks_(request_, group.rank(), group.ranks(), group.cell_bytes(),
               group.ranks() > limits.flat_ranks &&
-                  request.count * request.element_bytes() > std::max(limits.flat_bytes, limits.slot_bytes)) {
+                  request.count * request.element_bytes() > std::max(limits.flat_bytes, limits.slot_bytes),
+              request.count * request.element_bytes() >= limits.stream_bytes) {
   request_.counts = counts_;
   if (!small() && request_.prescale == 1.0) find_words();
 }
@@ -276,14 +277,21 @@ void NodeOperation::add_slice() {
   if (request_.collective == Collective::allreduce)
     std::swap(outputs[0], outputs[static_cast<std::size_t>(group_.rank())]);
   const std::uint64_t divisor = request_.op == Op::average ? ranks : 0;
+  const bool streams = request_.count * size >= limits_.stream_bytes;
+  alignas(64) std::array<std::byte, block_bytes> sum;
   for (std::size_t at = first; at < last; at += block_bytes / size) {
     const std::size_t n = std::min(last - at, block_bytes / size);
     for (std::size_t r = 0; r < ranks; ++r) group_.scratch()[r] = inputs[r] + at * size;
-    std::byte* const to = outputs[0] + at * size;
+    std::byte* const to = streams ? sum.data() : outputs[0] + at * size;
     kernel::reduce_many(request_.op, request_.type, {to, request_.type}, group_.scratch(), request_.type, n,
                         divisor);
-    for (std::size_t o = 1; o < outputs.size(); ++o) kernel::copy(outputs[o] + at * size, to, n * size);
+    for (std::byte* output : outputs) {
+      std::byte* const there = output + at * size;
+      if (streams) kernel::stream(there, to, n * size);
+      if (!streams && there != to) kernel::copy(there, to, n * size);
+    }
   }
+  if (streams) kernel::flush_stream();
 }
 
 void NodeOperation::run_in_place() {

@@ -15,7 +15,7 @@ namespace tutti::engine::node {
 struct Limits {
   std::size_t slot_bytes = 2048;        ///< contributions up to here go beside the flag
   std::size_t flat_bytes = 16384;       ///< up to here every rank adds everything
-  std::size_t stream_bytes = 16 << 20;  ///< buffers from here on are written past the caches
+  std::size_t stream_bytes = 8 << 20;   ///< buffers from here on are written past the caches
   Rank flat_ranks = 2;                  ///< up to so many ranks add everything whatever the size
 };
 
