@@ -46,7 +46,7 @@ struct CoreOptions {
   bool shared_memory = true;             ///< TUTTI_SHARED_MEMORY=on|off: ranks of a node read each other
   std::uint64_t shared_limit = 0;  ///< TUTTI_SHARED_LIMIT: bytes that a node may take for it; 0: what is free
   std::uint64_t shared_cell = 64 << 10;  ///< TUTTI_SHARED_CELL: bytes of the pieces that go through it
-  std::string log_level = "warning";      ///< TUTTI_LOG: error|warning|info|debug
+  std::string log_level = "warning";     ///< TUTTI_LOG: error|warning|info|debug
 
   /// Reads the environment. Throws InvalidArgument that names the variable, its value and what is allowed.
   static CoreOptions from_environment();

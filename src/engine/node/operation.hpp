@@ -13,10 +13,10 @@ namespace tutti::engine::node {
 /// How much a rank adds itself, and from which size on it pays to do otherwise. Part of what all ranks agree
 /// on.
 struct Limits {
-  std::size_t slot_bytes = 2048;        ///< contributions up to here go beside the flag
-  std::size_t flat_bytes = 16384;       ///< up to here every rank adds everything
-  std::size_t stream_bytes = 8 << 20;   ///< buffers from here on are written past the caches
-  Rank flat_ranks = 2;                  ///< up to so many ranks add everything whatever the size
+  std::size_t slot_bytes = 2048;       ///< contributions up to here go beside the flag
+  std::size_t flat_bytes = 16384;      ///< up to here every rank adds everything
+  std::size_t stream_bytes = 8 << 20;  ///< buffers from here on are written past the caches
+  Rank flat_ranks = 2;                 ///< up to so many ranks add everything whatever the size
 };
 
 /// A collective among ranks that see each other's memory. In canonical order; no call of MPI.
