@@ -95,7 +95,7 @@ class TUTTI_API Communicator {
   template <class T>
   Buffer<T> allocate(std::size_t count) {
     static_cast<void>(dtype_of<T>);
-    return {allocate_bytes(count * sizeof(T)), count};
+    return {allocate_bytes(count, sizeof(T)), count};
   }
 
   // ---- with elements of C++ types
@@ -244,7 +244,7 @@ class TUTTI_API Communicator {
   engine::CommunicatorState& state() noexcept { return *state_; }
 
  private:
-  std::shared_ptr<std::byte> allocate_bytes(std::size_t bytes);
+  std::shared_ptr<std::byte> allocate_bytes(std::size_t count, std::size_t size);
   static void require_equal(const char* call, std::size_t found, std::size_t expected);
 
   std::shared_ptr<engine::CommunicatorState> state_;

@@ -1,6 +1,7 @@
 #include "tutti/communicator.hpp"
 
 #include <exception>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -68,8 +69,10 @@ Communicator Communicator::split(int color, int key) {
   return Communicator(state_->split(color, key));
 }
 
-std::shared_ptr<std::byte> Communicator::allocate_bytes(std::size_t bytes) {
-  return state_->allocate(bytes);
+std::shared_ptr<std::byte> Communicator::allocate_bytes(std::size_t count, std::size_t size) {
+  base::require(count <= std::numeric_limits<std::size_t>::max() / size,
+                "allocate: {} elements of {} bytes do not fit in memory", count, size);
+  return state_->allocate(count * size);
 }
 
 namespace {

@@ -40,6 +40,11 @@ std::string CommunicatorState::problem(const Request& request) const {
     return fmt::format("root {} is not a rank of this communicator (0 to {})", request.root, size() - 1);
   if (!std::isfinite(request.prescale))
     return fmt::format("prescale is {}; it must be finite", request.prescale);
+  const bool adds =
+      request.collective != Collective::allgather && request.collective != Collective::broadcast;
+  if (request.prescale != 1.0 && !adds)
+    return fmt::format("prescale {} where nothing is added; it is for allreduce, reduce_scatter and reduce",
+                       request.prescale);
   if (request.prescale != 1.0 && !is_floating(request.type))
     return fmt::format("prescale {} needs a floating element type, not {}", request.prescale,
                        name_of(request.type));
@@ -90,6 +95,7 @@ CommunicatorState::~CommunicatorState() {
     if (unwinding) Progress::end(*pending, patience_while_unwinding);
     while (!Progress::test(*pending)) std::this_thread::yield();
   }
+  if (node_) node_->close();
   const std::scoped_lock lock(runtime_->progress->token());
   transport_.reset();
 }
@@ -109,6 +115,9 @@ std::uint32_t CommunicatorState::number(const Request& request, transport::Signa
     while (!Progress::test(*unfinished_.front().second)) std::this_thread::yield();
     forget_finished();
   }
+  if (!failure_.empty())
+    base::fail<Error>("this communicator failed before and takes no further operations: {}", failure_);
+  if (node_) node_->note_call(sequence, signature);
   return sequence;
 }
 
@@ -194,6 +203,7 @@ void CommunicatorState::share_memory(std::shared_ptr<transport::MemorySharer> sh
   for (std::size_t cell = runtime_->options.shared_cell; cell >= smallest_cell; cell /= 4) {
     try {
       node_ = std::make_shared<node::Group>(*sharer_, place(), cell, names);
+      engine_.tell_also(node_.get());
       return;
     } catch (const SystemError& error) {
       reason = error.what();
@@ -205,11 +215,29 @@ void CommunicatorState::share_memory(std::shared_ptr<transport::MemorySharer> sh
 
 std::shared_ptr<std::byte> CommunicatorState::allocate(std::size_t bytes) {
   check_alive("allocate");
+  base::require(bytes <= std::size_t{1} << 43U, "allocate: {} bytes do not fit in memory", bytes);
   if (!node_) {
     auto memory = std::make_shared<AlignedBytes>(bytes);
     std::fill_n(memory->data(), bytes, std::byte{0});
     return {memory, memory->data()};
   }
+  const std::uint64_t mine = bytes;
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));
+  run({.collective = Collective::allgather,
+       .input = &mine,
+       .output = all.data(),
+       .count = 1,
+       .type = DType::u64,
+       .name = "allocate"});
+  for (Rank r = 0; r < size(); ++r) {
+    if (const std::uint64_t theirs = all[static_cast<std::size_t>(r)]; theirs != all[0]) {
+      base::fail<MismatchError>("allocate: {} bytes on {}, {} on {}; allocate the same on every rank", all[0],
+                                transport_->describe(0), theirs, transport_->describe(r));
+    }
+  }
+  // All are here, so whatever all have given back is unmapped by all before the new is counted.
+  node_->arena().sweep();
+  place().gather({});
   const std::size_t part = (bytes + node::Arena::header_bytes + 4095) / 4096 * 4096;
   std::byte* const data = node_->arena().add(sharer_->share(place(), part));
   return {data, [group = node_](std::byte* buffer) { group->arena().give_back(buffer); }};

@@ -208,6 +208,7 @@ void Progress::end(Pending& pending, Seconds patience) {
       fmt::format("given up while an exception passes through this rank: {}", pending.operation_->describe());
   pending.operation_->abandon(text);
   progress.settle(pending, std::make_exception_ptr(Error(text)));
+  std::erase_if(progress.pending_, [](const auto& other) { return other->finished(); });
 }
 
 bool Progress::wait_for(Pending& pending, Seconds patience) {

@@ -23,19 +23,17 @@ constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 constexpr Seconds first_inquiry{0.2};
 constexpr Seconds time_between_inquiries{2};
 
-constexpr std::string_view same_everywhere =
-    "call the same operations in the same order, with the same count, type, op and name, on every rank";
-
 }  // namespace
 
 ScheduleOperation::ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request,
-                                     transport::Transport& transport, const CallLog& calls,
+                                     transport::Transport& transport, const CallLog& calls, node::Group* node,
                                      std::uint32_t sequence, std::uint32_t segments_in_flight)
     : plan_(std::move(plan)),
       input_(static_cast<const std::byte*>(request.input)),
       output_(static_cast<std::byte*>(request.output)),
       transport_(transport),
       calls_(calls),
+      node_(node),
       sequence_(sequence),
       signature_(calls.at(sequence)) {
   const auto window =
@@ -81,8 +79,8 @@ Turn ScheduleOperation::advance() {
 
 void ScheduleOperation::end(transport::Notice::Kind kind, const std::string& text) {
   transport_.tell_all({.kind = kind, .sequence = sequence_, .text = text});
-  if (kind == transport::Notice::Kind::mismatch) throw MismatchError(text);
-  throw PeerLostError(text);
+  if (node_ != nullptr) node_->say_failed(kind, text);
+  node::throw_as(kind, text);
 }
 
 /// What another rank has found out ends this operation too: its messages may never come.
@@ -94,9 +92,11 @@ void ScheduleOperation::look_around(Seconds idle) {
     }
     const std::string text = fmt::format("{} reports: {}; meanwhile {}", transport_.describe(notice->from),
                                          notice->text, describe());
-    if (notice->kind == transport::Notice::Kind::mismatch) throw MismatchError(text);
-    if (notice->kind == transport::Notice::Kind::peer_lost) throw PeerLostError(text);
-    throw TimeoutError(text);
+    node::throw_as(notice->kind, text);
+  }
+  if (node_ != nullptr) {
+    if (const auto trouble = node_->trouble(sequence_, signature_))
+      end(trouble->kind, fmt::format("{}; meanwhile {}", trouble->text, describe()));
   }
   if (idle < next_inquiry_) return;
   transport_.tell_all(
@@ -117,6 +117,7 @@ void ScheduleOperation::answer(const transport::Notice& inquiry) {
 
 void ScheduleOperation::abandon(const std::string& reason) noexcept {
   transport_.tell_all({.kind = transport::Notice::Kind::timeout, .sequence = sequence_, .text = reason});
+  if (node_ != nullptr) node_->say_failed(transport::Notice::Kind::timeout, reason);
 }
 
 Turn ScheduleOperation::turn() {

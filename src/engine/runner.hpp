@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/node/group.hpp"
 #include "engine/plan.hpp"
 #include "engine/request.hpp"
 #include "engine/signature.hpp"
@@ -19,7 +20,8 @@ class ScheduleOperation final : public Operation {
  public:
   /// `transport` and `calls` must outlive the operation.
   ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request, transport::Transport& transport,
-                    const CallLog& calls, std::uint32_t sequence, std::uint32_t segments_in_flight);
+                    const CallLog& calls, node::Group* node, std::uint32_t sequence,
+                    std::uint32_t segments_in_flight);
   ~ScheduleOperation() override;
 
   Turn advance() override;
@@ -65,6 +67,7 @@ class ScheduleOperation final : public Operation {
   std::byte* output_;
   transport::Transport& transport_;
   const CallLog& calls_;
+  node::Group* node_;  ///< null: the ranks share no memory
   std::uint32_t sequence_;
   transport::Signature signature_;
   std::uint64_t next_segment_ = 0;

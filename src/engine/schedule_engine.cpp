@@ -118,7 +118,7 @@ std::shared_ptr<Plan> ScheduleEngine::plan_for(const Request& request) {
 }
 
 std::unique_ptr<Operation> ScheduleEngine::start(const Request& request, std::uint32_t sequence) {
-  return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, calls_, sequence,
+  return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, calls_, node_, sequence,
                                              options_.segments_in_flight);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/options.hpp"
+#include "engine/node/group.hpp"
 #include "engine/plan_cache.hpp"
 #include "engine/request.hpp"
 #include "engine/signature.hpp"
@@ -21,6 +22,9 @@ class ScheduleEngine final : public CollectiveEngine {
  public:
   /// All must outlive the engine.
   ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options, const CallLog& calls);
+
+  /// Where ranks share memory, trouble is told there too.
+  void tell_also(node::Group* node) { node_ = node; }
 
   std::string_view name() const override { return "schedule"; }
 
@@ -50,6 +54,7 @@ class ScheduleEngine final : public CollectiveEngine {
   transport::Transport& transport_;
   const base::CoreOptions& options_;
   const CallLog& calls_;
+  node::Group* node_ = nullptr;
   PlanCache plans_;
   std::map<std::pair<const schedule::Algorithm*, std::pair<Rank, std::uint32_t>>, bool> canonical_;
 };

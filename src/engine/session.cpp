@@ -84,10 +84,9 @@ class Session::Impl {
   ~Impl() {
     // An exception passes here. If not on every rank, then to finalize MPI would be to wait for ever: leave
     // that to the launcher, which ends the job when this process ends with a status that is not zero.
-    if (std::uncaught_exceptions() > exceptions_ && !mpi_.all_arrive(engine::patience_while_unwinding)) {
-      mpi_.leave_open();
-      static_cast<void>(world_.release());  // NOLINT(bugprone-unused-return-value): see above
-    }
+    if (std::uncaught_exceptions() <= exceptions_ || all_arrive()) return;
+    mpi_.leave_open();
+    static_cast<void>(world_.release());  // NOLINT(bugprone-unused-return-value): see above
   }
 
   Communicator& world() { return *world_; }
@@ -95,6 +94,12 @@ class Session::Impl {
   const SessionInfo& info() const { return info_; }
 
  private:
+  /// With the token, as the progress thread may be calling MPI.
+  bool all_arrive() {
+    const std::scoped_lock lock(world_->state().runtime().progress->token());
+    return mpi_.all_arrive(engine::patience_while_unwinding);
+  }
+
   MpiEnvironment mpi_;
   int exceptions_;
   SessionInfo info_;

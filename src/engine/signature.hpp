@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "engine/request.hpp"
 #include "transport/transport.hpp"
@@ -44,6 +45,9 @@ class CallLog {
 
 /// A signature in one word.
 std::uint64_t one_word(const transport::Signature& signature);
+
+inline constexpr std::string_view same_everywhere =
+    "call the same operations in the same order, with the same count, type, op and name, on every rank";
 
 /// "operation #7 there is allreduce sum of 12 f32, here allgather of 12 f32": in words, what differs.
 std::string difference(const transport::Signature& here, const transport::Signature& there);

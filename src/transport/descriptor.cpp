@@ -72,9 +72,11 @@ DescriptorServer::DescriptorServer() : listener_(socket(AF_UNIX, SOCK_STREAM | S
 }
 
 void DescriptorServer::serve(int descriptor, int callers) const {
-  for (int i = 0; i < callers; ++i) {
+  while (callers > 0) {
     const Descriptor connection(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!connection && errno != EINTR) return;  // nobody came for seconds
     if (!connection || !same_user(connection.number())) continue;
+    --callers;
     char byte = 1;
     iovec data{&byte, 1};
     Ancillary control{};

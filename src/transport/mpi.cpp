@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -148,7 +149,10 @@ void MpiEnvironment::require_same(const std::string& what, const std::string& va
 std::unique_ptr<Transport> MpiEnvironment::world() const {
   MPI_Comm duplicate = MPI_COMM_NULL;
   mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate), "MPI_Comm_dup");
-  return make_mpi_transport(duplicate);
+  std::uint64_t identity =
+      static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  mpi_check(MPI_Bcast(&identity, 1, MPI_UINT64_T, 0, duplicate), "MPI_Bcast");
+  return make_mpi_transport(duplicate, identity);
 }
 
 void MpiEnvironment::abort(int status) {

@@ -18,7 +18,8 @@ std::string mpi_error_text(int code);
 /// Throws Error naming the call unless it succeeded.
 void mpi_check(int code, std::string_view call);
 
-/// Collective over `comm`, which the transport owns from then on.
-std::unique_ptr<Transport> make_mpi_transport(MPI_Comm comm);
+/// Collective over `comm`, which the transport owns from then on. `identity`: the same on all ranks, and no
+/// other communicator's.
+std::unique_ptr<Transport> make_mpi_transport(MPI_Comm comm, std::uint64_t identity);
 
 }  // namespace tutti::transport

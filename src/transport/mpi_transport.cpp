@@ -377,8 +377,8 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport(MPI_Comm comm) {
-  return std::make_unique<MpiTransport>(comm, 0);
+std::unique_ptr<Transport> make_mpi_transport(MPI_Comm comm, std::uint64_t identity) {
+  return std::make_unique<MpiTransport>(comm, identity);
 }
 
 }  // namespace tutti::transport

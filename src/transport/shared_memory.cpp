@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -80,26 +82,47 @@ std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
   return file >> value ? value : otherwise;
 }
 
+std::uint64_t number_after(std::string_view wanted, const std::string& path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  for (std::string word; file >> word;) {
+    if (word == wanted && file >> value) return value;
+  }
+  return 0;
+}
+
 /// What the control group of this process may still take, if it has a limit (cgroup v2).
 std::uint64_t free_in_control_group() {
   constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("0::")) continue;
-    const std::string folder = "/sys/fs/cgroup" + line.substr(3);
-    const std::uint64_t most = number_in(folder + "/memory.max", unlimited);
-    if (most != unlimited) return most - std::min(most, number_in(folder + "/memory.current", 0));
+    std::uint64_t room = unlimited;
+    for (std::filesystem::path group(line.substr(3)); !group.relative_path().empty();
+         group = group.parent_path()) {
+      const std::string folder = "/sys/fs/cgroup" + group.string();
+      const std::uint64_t most = number_in(folder + "/memory.max", unlimited);
+      if (most == unlimited) continue;
+      // Cached files count as used, but go when memory is needed.
+      const std::uint64_t used = number_in(folder + "/memory.current", 0);
+      const std::uint64_t cache = number_after("inactive_file", folder + "/memory.stat");
+      room = std::min(room, most - std::min(most, used - std::min(used, cache)));
+    }
+    return room;
   }
   return unlimited;
 }
 
 std::uint64_t free_on_machine() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    std::uint64_t kibibytes = 0;
-    if (word == "MemAvailable:" && file >> kibibytes) return kibibytes * 1024;
-  }
-  return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t kibibytes = number_after("MemAvailable:", "/proc/meminfo");
+  return kibibytes > 0 ? kibibytes * 1024 : std::numeric_limits<std::uint64_t>::max();
+}
+
+/// Which file a descriptor is of.
+std::string identity_of(int descriptor) {
+  struct stat status {};
+
+  return fstat(descriptor, &status) == 0 ? fmt::format("{}:{}", status.st_dev, status.st_ino) : "";
 }
 
 /// A page fault that finds no memory is SIGBUS, hence all is reserved, and counted before.
@@ -156,7 +179,8 @@ class ProcessSharer final : public MemorySharer {
       complaint = error.what();
     }
     agree(place, complaint);
-    place.gather(record_of(fmt::format("{} {} {}", server->name(), getpid(), memory.number())));
+    place.gather(record_of(
+        fmt::format("{} {} {} {}", server->name(), getpid(), memory.number(), identity_of(memory.number()))));
     int callers = 0;
     for (const Record& record : place.gather(Record{})) callers += record[0] == 'c' ? 1 : 0;
     server->serve(memory.number(), callers);
@@ -166,17 +190,21 @@ class ProcessSharer final : public MemorySharer {
 
   static Descriptor take(const NodePlace& place) {
     agree(place, "");
-    const std::string offer(text_of(place.gather(Record{})[0]));
-    const std::size_t first = offer.find(' ');
-    const std::size_t second = offer.find(' ', first + 1);
-    const Descriptor connection = connect_to(offer.substr(0, first));
+    std::istringstream offer{std::string(text_of(place.gather(Record{})[0]))};
+    std::string name;
+    std::string process;
+    std::string number;
+    std::string identity;
+    offer >> name >> process >> number >> identity;
+    const Descriptor connection = connect_to(name);
     place.gather(record_of(connection ? "connected" : ""));
     Descriptor memory = connection ? receive_from(connection) : Descriptor();
     if (!memory) {
-      const std::string path = fmt::format("/proc/{}/fd/{}", offer.substr(first + 1, second - first - 1),
-                                           offer.substr(second + 1));
+      const std::string path = fmt::format("/proc/{}/fd/{}", process, number);
       memory = Descriptor(open(path.c_str(), O_RDWR | O_CLOEXEC));
     }
+    // In another PID namespace that would be a stranger's file.
+    if (memory && identity_of(memory.number()) != identity) memory = Descriptor();
     agree(place, "");
     return memory;
   }

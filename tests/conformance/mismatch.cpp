@@ -23,6 +23,7 @@ struct Call {
   std::string_view name = {};
   double prescale = 1.0;
   Rank root = 0;
+  std::string_view algorithm = {};
 };
 
 struct Mismatch {
@@ -56,6 +57,8 @@ constexpr std::array table{
     Mismatch{{.what = What::reduce, .count = 64}, {.what = What::broadcast, .count = 64}},
     Mismatch{{.what = What::broadcast, .count = 5000, .root = 0},
              {.what = What::broadcast, .count = 5000, .root = 1}},
+    Mismatch{{.count = 64}, {.count = 64, .algorithm = "ring"}},
+    Mismatch{{.count = 64, .algorithm = "direct"}, {.count = 64}},
     Mismatch{{.what = What::async, .count = 5000}, {.what = What::async, .count = 4000}},
 };
 
@@ -84,7 +87,7 @@ class Guarded {
 };
 
 void carry_out(Communicator& c, const Call& call, void* in, void* out) {
-  const CallOptions options{.name = call.name, .prescale = call.prescale};
+  const CallOptions options{.name = call.name, .prescale = call.prescale, .algorithm = call.algorithm};
   switch (call.what) {
     case What::allreduce: c.allreduce(in, out, call.count, call.type, call.op, options); break;
     case What::reduce_scatter: c.reduce_scatter(in, out, call.count, call.type, call.op, options); break;

@@ -176,3 +176,100 @@ TEST_CASE("with too little memory for large pieces there are small ones; with no
     });
   }
 }
+
+TEST_CASE("work behind work that failed ends too, and so does giving up several of them") {
+  const auto errors = run_local_catching(2, sharing(20), [](Communicator& world) {
+    if (world.rank() == 1) return;
+    std::vector<float> data(10'000, 1.0F);
+    Work first = world.allreduce_async(std::span(data).first(5000), Op::sum);
+    Work second = world.allreduce_async(std::span(data).subspan(5000), Op::sum);
+    std::string text;
+    for (Work* work : {&first, &second}) {
+      try {
+        work->wait();
+      } catch (const PeerLostError& error) {
+        text += error.what();
+      }
+    }
+    throw std::runtime_error(text);
+  });
+  CHECK_FALSE(errors[1]);
+  CHECK_THAT(text_of(errors[0]), ContainsSubstring("rank 1 (in this process) has let its communicator go") &&
+                                     ContainsSubstring("an operation before it has failed"));
+  for (const bool thread : {false, true}) {
+    LocalOptions options = sharing(20);
+    options.background_thread = thread;
+    const auto thrown = run_local_catching(2, options, [](Communicator& world) {
+      std::vector<float> data(300, 1.0F);
+      if (world.rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::seconds(5));
+        return;
+      }
+      const Work first = world.allreduce_async(std::span(data).first(100), Op::sum);
+      const Work second = world.allreduce_async(std::span(data).subspan(100, 100), Op::sum);
+      const Work third = world.allreduce_async(std::span(data).subspan(200), Op::sum);
+      throw std::runtime_error("on its way");
+    });
+    CHECK_THAT(text_of(thrown[0]), ContainsSubstring("on its way"));
+  }
+}
+
+TEST_CASE("one call too many is told, over shared memory and over messages") {
+  const auto errors = run_local_catching(3, sharing(20), [](Communicator& world) {
+    float one = 1;
+    world.allreduce(std::span(&one, 1), Op::sum);
+    if (world.rank() != 1) world.allreduce(std::span(&one, 1), Op::sum);
+  });
+  CHECK_FALSE(errors[1]);
+  for (const std::size_t rank : {0U, 2U})
+    CHECK_THAT(text_of(errors[rank]), ContainsSubstring("will not come"));
+}
+
+TEST_CASE("allocate is refused, on every rank, where it cannot be right") {
+  const auto errors = run_local_catching(3, sharing(20), [](Communicator& world) {
+    bool thrown = false;
+    try {
+      world.allocate<double>((std::size_t{1} << 61U) + 1);
+    } catch (const InvalidArgument&) {
+      thrown = true;
+    }
+    base::require(thrown, "an overflow was accepted");
+    world.allocate<float>(world.rank() == 1 ? 100'000 : 25);
+  });
+  for (const auto& error : errors) CHECK_THAT(text_of(error), ContainsSubstring("400000 on rank 1"));
+}
+
+TEST_CASE("what all ranks have given back is free again at the next allocation") {
+  run_local(3, sharing(), [](Communicator& world) {
+    const std::byte* old = nullptr;
+    {
+      const auto buffer = world.allocate<float>(1000);
+      old = reinterpret_cast<const std::byte*>(buffer.data());
+    }
+    const auto next = world.allocate<float>(1000);
+    if (reinterpret_cast<const std::byte*>(next.data()) == old) return;
+    base::require(world.state().peer_memory(old, 4, 0) == nullptr, "the old buffer is still mapped");
+  });
+}
+
+TEST_CASE("a prescale where nothing is added is an error") {
+  for (const bool shared : {false, true}) {
+    LocalOptions options = sharing();
+    options.shared_memory = shared;
+    run_local(2, options, [](Communicator& world) {
+      std::vector<float> data(20, 1.0F);
+      int thrown = 0;
+      try {
+        world.broadcast(std::span(data), 0, {.prescale = 0.5});
+      } catch (const InvalidArgument&) {
+        ++thrown;
+      }
+      try {
+        world.allgather(std::span<const float>(data).first(10), std::span(data), {.prescale = 0.5});
+      } catch (const InvalidArgument&) {
+        ++thrown;
+      }
+      base::require(thrown == 2, "{} of 2 refused", thrown);
+    });
+  }
+}

@@ -19,7 +19,7 @@ std::atomic_ref<std::uint32_t> given_back(const std::byte* part) {
 
 std::byte* Arena::add(std::shared_ptr<transport::SharedMemory> memory) {
   const std::scoped_lock lock(mutex_);
-  sweep();
+  sweep_locked();
   const std::size_t part = memory->bytes() / ranks_;
   std::byte* const buffer = memory->data() + part * static_cast<std::size_t>(rank_) + header_bytes;
   entries_.push_back({next_++, std::move(memory), part});
@@ -32,7 +32,7 @@ void Arena::give_back(const std::byte* buffer) {
     const std::byte* const own = entry.memory->data() + entry.part * static_cast<std::size_t>(rank_);
     if (own + header_bytes == buffer) given_back(own).store(1, std::memory_order_release);
   }
-  sweep();
+  sweep_locked();
 }
 
 bool Arena::given_back_by_all(const Entry& entry) const {
@@ -44,6 +44,11 @@ bool Arena::given_back_by_all(const Entry& entry) const {
 }
 
 void Arena::sweep() {
+  const std::scoped_lock lock(mutex_);
+  sweep_locked();
+}
+
+void Arena::sweep_locked() {
   std::erase_if(entries_, [this](const Entry& entry) { return given_back_by_all(entry); });
 }
 
@@ -60,7 +65,9 @@ Word Arena::word_of(const void* data, std::size_t bytes) const {
     const std::byte* const own = entry.memory->data() + entry.part * static_cast<std::size_t>(rank_);
     if (begin < own + header_bytes || begin >= own + entry.part) continue;
     const auto offset = static_cast<std::size_t>(begin - own);
-    return bytes <= entry.part - offset ? entry.number << offset_bits | offset : 0;
+    // What does not fit in a word is used like private memory: by all ranks, as numbers are the same.
+    const bool fits = entry.number < std::uint64_t{1} << (64 - offset_bits);
+    return fits && bytes <= entry.part - offset ? entry.number << offset_bits | offset : 0;
   }
   return 0;
 }

@@ -25,6 +25,9 @@ class Arena {
   /// This rank needs the buffer no more.
   void give_back(const std::byte* buffer);
 
+  /// Unmaps what all ranks have given back.
+  void sweep();
+
   /// Of `bytes` bytes of this rank; 0 if they do not lie in one buffer of the arena.
   Word word_of(const void* data, std::size_t bytes) const;
   /// What rank `rank` has at that word.
@@ -41,7 +44,7 @@ class Arena {
 
   const Entry* find(std::uint64_t number) const;
   bool given_back_by_all(const Entry& entry) const;
-  void sweep();
+  void sweep_locked();
 
   const Rank rank_;
   const std::size_t ranks_;

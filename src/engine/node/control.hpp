@@ -30,7 +30,7 @@ struct alignas(128) Beat {
 
 /// What a rank has called, for reports; words one by one, since it may be read while it is written.
 struct Call {
-  std::atomic<std::uint64_t> operation;
+  std::atomic<std::uint64_t> operation;  ///< its number plus one
   std::array<std::atomic<std::uint64_t>, 6> signature;
 };
 
@@ -39,10 +39,12 @@ struct alignas(128) Plight {
   std::atomic<std::uint32_t> sleepers;  ///< ranks that sleep until this one does something
   std::atomic<std::uint32_t> wakes;     ///< what they sleep on
   std::atomic<std::uint32_t> failure;   ///< 1 + Notice::Kind once the rank has given up
+  std::atomic<std::uint32_t> closed;    ///< the rank has let its communicator go
   std::array<char, 2000> text;          ///< why
   std::atomic<std::uint64_t> entered;   ///< operations begun
   std::atomic<std::uint64_t> left;      ///< operations ended
-  std::array<Call, 16> calls;           ///< the newest ones, operation n at n % 16
+  std::atomic<std::uint64_t> called;    ///< calls of any kind, also those that go by messages
+  std::array<Call, 16> calls;           ///< the newest ones, number n of the communicator at n % 16
 };
 
 struct Control {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,7 +32,7 @@ class Group {
 
   Control& own() { return *controls_[static_cast<std::size_t>(rank_)]; }
 
-  Control& of(Rank rank) { return *controls_[static_cast<std::size_t>(rank)]; }
+  Control& of(Rank rank) const { return *controls_[static_cast<std::size_t>(rank)]; }
 
   /// Where the ranks have their contributions of a chunk.
   std::span<std::byte* const> cells(std::uint64_t chunk) const {
@@ -52,8 +53,6 @@ class Group {
   /// "rank 3 (host, pid)".
   const std::string& name(Rank rank) const { return names_[static_cast<std::size_t>(rank)]; }
 
-  const transport::PeerWatch& watch() const { return watch_; }
-
   /// Tells whoever sleeps because of this rank that it has done something.
   void wake();
 
@@ -69,6 +68,21 @@ class Group {
 
   /// What each rank is in, a line for each.
   std::string table();
+
+  /// Writes down what this rank calls, for the others to compare.
+  void note_call(std::uint32_t sequence, const transport::Signature& signature);
+  /// What a rank called as number `sequence`, if it has, and not long ago.
+  std::optional<transport::Signature> call_of(Rank rank, std::uint32_t sequence) const;
+  /// Tells all ranks that this one has given up; the first reason counts.
+  void say_failed(transport::Notice::Kind kind, const std::string& text) noexcept;
+  /// Why a call cannot end: a rank, this one too, has given up, or has called something else.
+  std::optional<transport::Notice> trouble(std::uint32_t sequence,
+                                           const transport::Signature& signature) const;
+  /// A rank that will never come to the operation with this mark, in words: its process has ended, or it has
+  /// let its communicator go.
+  std::optional<std::string> missing(std::uint64_t mark) const;
+  /// This rank takes no further part.
+  void close();
 
   /// Operations run one after another: numbers given, and the one whose turn it is.
   std::uint64_t next = 0;
@@ -98,5 +112,8 @@ class Group {
   std::vector<std::string> names_;
   transport::PeerWatch watch_;
 };
+
+/// The exception that tells of this kind of trouble.
+[[noreturn]] void throw_as(transport::Notice::Kind kind, const std::string& text);
 
 }  // namespace tutti::engine::node

@@ -16,9 +16,6 @@ using transport::Notice;
 
 namespace {
 
-constexpr std::string_view same_everywhere =
-    "call the same operations in the same order, with the same count, type, op and name, on every rank";
-
 /// So much of a slice is added at once, small enough to be still in the first cache when it is copied on.
 constexpr std::size_t block_bytes = 16384;
 
@@ -49,6 +46,7 @@ NodeOperation::~NodeOperation() {
 
 Turn NodeOperation::advance() {
   bool moved = false;
+  blocked_on_ = nullptr;
   if (phase_ == Phase::queued) {
     if (group_.current != number_ || !begin()) return Turn::idle;
     moved = true;
@@ -99,12 +97,7 @@ bool NodeOperation::begin() {
 
 void NodeOperation::enter() {
   entered_ = true;
-  Plight& plight = group_.own().plight;
-  Call& call = plight.calls[number_ % plight.calls.size()];
-  for (std::size_t i = 0; i < signature_.words.size(); ++i)
-    call.signature[i].store(signature_.words[i], std::memory_order_relaxed);
-  call.operation.store(mark(), std::memory_order_release);
-  plight.entered.store(mark(), std::memory_order_release);
+  group_.own().plight.entered.store(mark(), std::memory_order_release);
 }
 
 void NodeOperation::arrive() {
@@ -125,7 +118,12 @@ bool NodeOperation::all_arrived() {
 }
 
 bool NodeOperation::reached(Rank rank, const std::atomic<std::uint64_t>& value, std::uint64_t wanted) {
-  if (value.load(std::memory_order_acquire) >= wanted) return true;
+  return value.load(std::memory_order_acquire) >= wanted || blocked(rank, value, wanted);
+}
+
+/// Keeps the first thing that was missing in a turn: what comes later may wait for the same.
+bool NodeOperation::blocked(Rank rank, const std::atomic<std::uint64_t>& value, std::uint64_t wanted) {
+  if (blocked_on_ != nullptr) return false;
   waits_for_ = rank;
   blocked_on_ = &value;
   blocked_until_ = wanted;
@@ -137,8 +135,9 @@ bool NodeOperation::reached(Beat Control::*beat, std::vector<std::uint64_t>& see
     std::uint64_t& known = seen[static_cast<std::size_t>(r)];
     if (known >= value || r == group_.rank()) continue;
     const std::atomic<std::uint64_t>& counter = (group_.of(r).*beat).value;
-    if (!reached(r, counter, value)) return false;
-    known = counter.load(std::memory_order_relaxed);
+    const std::uint64_t now = counter.load(std::memory_order_acquire);
+    if (now < value) return blocked(r, counter, value);
+    known = now;
   }
   return true;
 }
@@ -161,6 +160,8 @@ void NodeOperation::run_in_slots() {
 // ---- through the cells
 
 bool NodeOperation::stage_next() {
+  // A scaled contribution is read from this rank's own cell: that one too must have been used.
+  if (staged_ >= (chunks_.gathers() ? gathered_ : reduced_) + Group::cells_per_rank) return false;
   const std::uint64_t chunk = base_ + staged_;
   if (chunk >= Group::cells_per_rank &&
       !reached(&Control::consumed, group_.consumed, chunk + 1 - Group::cells_per_rank))
@@ -175,6 +176,7 @@ bool NodeOperation::stage_next() {
 bool NodeOperation::advance_cells() {
   bool moved = false;
   for (;;) {
+    blocked_on_ = nullptr;
     const std::uint64_t count = chunks_.count();
     const bool last_is_gather = chunks_.gathers();
     std::uint64_t& consumed = last_is_gather ? gathered_ : reduced_;
@@ -340,59 +342,36 @@ std::string NodeOperation::label() const {
 }
 
 std::string NodeOperation::describe() const {
-  if (phase_ == Phase::queued && group_.current != number_)
-    return fmt::format("{}: waits for the operation before it", label());
+  if (waits_for_its_turn()) return fmt::format("{}: waits for the operation before it", label());
   return fmt::format("{}: waits for {} in shared memory; of all ranks:{}", label(), group_.name(waits_for_),
                      group_.table());
 }
 
 void NodeOperation::say_failed(Notice::Kind kind, const std::string& text) noexcept {
   given_up_ = true;
-  Plight& plight = group_.own().plight;
-  if (plight.failure.load(std::memory_order_relaxed) != 0) return;
-  text.copy(plight.text.data(), plight.text.size() - 1);
-  plight.failure.store(1 + static_cast<std::uint32_t>(kind), std::memory_order_release);
-  group_.wake();
+  group_.say_failed(kind, text);
 }
 
 void NodeOperation::fail(Notice::Kind kind, const std::string& text) {
   say_failed(kind, text);
-  switch (kind) {
-    case Notice::Kind::mismatch: throw MismatchError(text);
-    case Notice::Kind::timeout: throw TimeoutError(text);
-    case Notice::Kind::peer_lost:
-    case Notice::Kind::inquiry: break;
-  }
-  throw PeerLostError(text);
+  throw_as(kind, text);
 }
 
 void NodeOperation::mismatch(Rank rank) {
-  const Call& call = group_.of(rank).plight.calls[number_ % group_.own().plight.calls.size()];
-  transport::Signature theirs;
-  for (std::size_t i = 0; i < theirs.words.size(); ++i)
-    theirs.words[i] = call.signature[i].load(std::memory_order_relaxed);
-  fail(Notice::Kind::mismatch, fmt::format("{}: {} called {}; {}", label(), group_.name(rank),
-                                           difference(signature_, theirs), same_everywhere));
+  const auto theirs = group_.call_of(rank, sequence_);
+  fail(Notice::Kind::mismatch,
+       fmt::format("{}: {} called {}; {}", label(), group_.name(rank),
+                   theirs ? difference(signature_, *theirs) : "something else instead", same_everywhere));
 }
 
 /// Whether the others are still there, and in the same operation.
 void NodeOperation::look_around(Seconds /*idle*/) {
-  for (Rank r = 0; r < group_.ranks(); ++r) {
-    const Plight& plight = group_.of(r).plight;
-    if (const std::uint32_t failure = plight.failure.load(std::memory_order_acquire);
-        failure != 0 && r != group_.rank()) {
-      fail(static_cast<Notice::Kind>(failure - 1),
-           fmt::format("{} reports: {}; meanwhile {}", group_.name(r), plight.text.data(), label()));
-    }
+  if (const auto trouble = group_.trouble(sequence_, signature_)) {
+    fail(trouble->kind, fmt::format("{}; meanwhile {}", trouble->text, label()));
   }
-  if (phase_ == Phase::queued) return;
-  if (const auto rank = group_.watch().gone()) {
-    // It may have ended well, with all that this rank needs.
-    const bool left_before = group_.of(*rank).plight.left.load(std::memory_order_acquire) < mark();
-    if (left_before)
-      fail(Notice::Kind::peer_lost,
-           fmt::format("{}: the process of {} has ended", label(), group_.name(*rank)));
-  }
+  if (waits_for_its_turn()) return;
+  if (const auto rank = group_.missing(mark()))
+    fail(Notice::Kind::peer_lost, fmt::format("{}: {}", label(), *rank));
 }
 
 void NodeOperation::abandon(const std::string& reason) noexcept {
@@ -400,7 +379,7 @@ void NodeOperation::abandon(const std::string& reason) noexcept {
 }
 
 void NodeOperation::sleep(Seconds most) {
-  if (blocked_on_ == nullptr || phase_ == Phase::queued) return Operation::sleep(most);
+  if (blocked_on_ == nullptr || waits_for_its_turn()) return Operation::sleep(most);
   group_.sleep_for(waits_for_, most,
                    [this] { return blocked_on_->load(std::memory_order_acquire) >= blocked_until_; });
 }

@@ -56,6 +56,7 @@ class NodeOperation final : public Operation {
   /// Whether all ranks have brought this counter so far; `seen` keeps what is known of them.
   bool reached(Beat Control::*beat, std::vector<std::uint64_t>& seen, std::uint64_t value);
   bool reached(Rank rank, const std::atomic<std::uint64_t>& value, std::uint64_t wanted);
+  bool blocked(Rank rank, const std::atomic<std::uint64_t>& value, std::uint64_t wanted);
   void publish(Beat Control::*beat, std::uint64_t value);
   void finish();
   [[noreturn]] void mismatch(Rank rank);
@@ -64,6 +65,8 @@ class NodeOperation final : public Operation {
   std::string label() const;
 
   std::uint64_t mark() const { return number_ + 1; }
+
+  bool waits_for_its_turn() const { return phase_ == Phase::queued && group_.current != number_; }
 
   Group& group_;
   const Limits& limits_;
