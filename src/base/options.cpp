@@ -101,11 +101,14 @@ CoreOptions CoreOptions::from_environment() {
   if (const auto text = environment("TUTTI_ALGORITHM")) options.algorithm = *text;
   if (const auto text = environment("TUTTI_SEGMENT_BYTES"); text && !text->empty()) {
     options.segment_bytes = parse_bytes(*text, "TUTTI_SEGMENT_BYTES");
-    require(options.segment_bytes > 0, "TUTTI_SEGMENT_BYTES='{}': expected at least 1", *text);
+  }
+  if (const auto text = environment("TUTTI_MESSAGE_BYTES"); text && !text->empty()) {
+    options.message_bytes = parse_bytes(*text, "TUTTI_MESSAGE_BYTES");
+    require(options.message_bytes > 0, "TUTTI_MESSAGE_BYTES='{}': expected at least 1", *text);
   }
   if (const auto text = environment("TUTTI_SEGMENTS_IN_FLIGHT"); text && !text->empty()) {
     const auto value = number_in<std::uint32_t>("TUTTI_SEGMENTS_IN_FLIGHT");
-    require(value && *value >= 1 && *value <= 64, "TUTTI_SEGMENTS_IN_FLIGHT='{}': expected 1 to 64", *text);
+    require(value && *value <= 64, "TUTTI_SEGMENTS_IN_FLIGHT='{}': expected 1 to 64, or 0 to choose", *text);
     options.segments_in_flight = *value;
   }
   if (const auto text = environment("TUTTI_TIMEOUT"); text && !text->empty()) {

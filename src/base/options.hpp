@@ -40,8 +40,10 @@ struct CoreOptions {
   std::string algorithm;   ///< TUTTI_ALGORITHM: name of the allreduce algorithm; empty: chosen
   // speed only
   std::uint64_t segment_bytes =
-      4 << 20;                           ///< TUTTI_SEGMENT_BYTES: a message is cut into segments of this size
-  std::uint32_t segments_in_flight = 2;  ///< TUTTI_SEGMENTS_IN_FLIGHT
+      0;  ///< TUTTI_SEGMENT_BYTES: buffers are cut into segments of this size; 0: chosen
+  std::uint64_t message_bytes =
+      60 << 10;  ///< TUTTI_MESSAGE_BYTES: between nodes, segments are chosen so that messages are no longer
+  std::uint32_t segments_in_flight = 0;  ///< TUTTI_SEGMENTS_IN_FLIGHT; 0: chosen
   Seconds timeout{0};                    ///< TUTTI_TIMEOUT, in seconds; 0: none
   bool shared_memory = true;             ///< TUTTI_SHARED_MEMORY=on|off: ranks of a node read each other
   std::uint64_t shared_limit = 0;  ///< TUTTI_SHARED_LIMIT: bytes that a node may take for it; 0: what is free

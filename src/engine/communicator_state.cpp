@@ -160,8 +160,26 @@ void CommunicatorState::run(const Request& request) {
     });
     return;
   }
-  std::unique_ptr<Operation> operation = engine_.start(request, sequence);
+  std::unique_ptr<Operation> operation = operation_for(request, sequence, signature);
   guarded(sequence, [&] { progress.run(std::move(operation), timeout); });
+}
+
+std::unique_ptr<Operation> CommunicatorState::operation_for(const Request& request, std::uint32_t sequence,
+                                                            const transport::Signature& signature) {
+  if (runs_in_node(request))
+    return std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature);
+  const bool named = request.collective == Collective::allreduce && !runtime_->options.algorithm.empty();
+  if (hierarchy_ && !named && hierarchy_->accepts(request)) {
+    return hierarchy_->start(request, fmt::format("operation #{}, {}, on {}", sequence, describe(signature),
+                                                  transport_->describe(rank())));
+  }
+  return engine_.start(request, sequence);
+}
+
+std::unique_ptr<Operation> CommunicatorState::make(const Request& request) {
+  transport::Signature signature;
+  const std::uint32_t sequence = number(request, signature);
+  return operation_for(request, sequence, signature);
 }
 
 std::shared_ptr<Pending> CommunicatorState::start(const Request& request) {
@@ -169,13 +187,8 @@ std::shared_ptr<Pending> CommunicatorState::start(const Request& request) {
   check(request);
   transport::Signature signature;
   const std::uint32_t sequence = number(request, signature);
-  std::unique_ptr<Operation> operation;
-  if (runs_in_node(request)) {
-    operation = std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature);
-  } else {
-    operation = engine_.start(request, sequence);
-  }
-  auto pending = runtime_->progress->add(std::move(operation), runtime_->options.timeout);
+  auto pending =
+      runtime_->progress->add(operation_for(request, sequence, signature), runtime_->options.timeout);
   unfinished_.emplace_back(sequence, pending);
   return pending;
 }
@@ -194,9 +207,7 @@ transport::NodePlace CommunicatorState::place() {
   return {.rank = rank(), .ranks = size(), .gather = gather};
 }
 
-void CommunicatorState::share_memory(std::shared_ptr<transport::MemorySharer> sharer) {
-  if (size() == 1) return;
-  sharer_ = std::move(sharer);
+void CommunicatorState::share_memory() {
   std::vector<std::string> names;
   for (Rank r = 0; r < size(); ++r) names.push_back(transport_->describe(r));
   std::string reason;
@@ -213,9 +224,38 @@ void CommunicatorState::share_memory(std::shared_ptr<transport::MemorySharer> sh
     runtime_->log(base::Level::warning, "no shared memory between ranks, messages instead: {}", reason);
 }
 
+void CommunicatorState::lay_out(std::shared_ptr<transport::MemorySharer> sharer, std::int32_t node) {
+  sharer_ = std::move(sharer);
+  node_number_ = node;
+  if (size() == 1) return;
+  const std::vector<std::int32_t> nodes = gather_numbers(node, "layout");
+  const bool remote = std::ranges::any_of(nodes, [&](std::int32_t other) { return other != nodes.front(); });
+  engine_.set_remote(remote);
+  if (!remote) {
+    share_memory();
+    return;
+  }
+  const auto layout = layout_of(nodes);
+  if (!layout || layout->local == 1) return;
+  const Rank place_in_node = rank() % layout->local;
+  const auto part = [&](int color) {
+    const std::scoped_lock lock(runtime_->progress->token());
+    return std::make_shared<CommunicatorState>(runtime_, transport_->split(color, rank()));
+  };
+  const auto node_part = part(rank() / layout->local);
+  const auto rail = part(place_in_node);
+  rail->engine_.set_remote(true);
+  node_part->lay_out(sharer_, node);
+  // All nodes go one way, or none.
+  const auto sharing = gather_numbers(node_part->node() != nullptr ? 1 : 0, "sharing");
+  if (std::ranges::find(sharing, 0) == sharing.end())
+    hierarchy_ = std::make_unique<Hierarchy>(*layout, *transport_, node_part, rail);
+}
+
 std::shared_ptr<std::byte> CommunicatorState::allocate(std::size_t bytes) {
   check_alive("allocate");
   base::require(bytes <= std::size_t{1} << 43U, "allocate: {} bytes do not fit in memory", bytes);
+  if (hierarchy_) return hierarchy_->node().allocate(bytes);
   if (!node_) {
     auto memory = std::make_shared<AlignedBytes>(bytes);
     std::fill_n(memory->data(), bytes, std::byte{0});
@@ -243,22 +283,21 @@ std::shared_ptr<std::byte> CommunicatorState::allocate(std::size_t bytes) {
   return {data, [group = node_](std::byte* buffer) { group->arena().give_back(buffer); }};
 }
 
-std::vector<std::int32_t> CommunicatorState::exchange_colors(int color) {
-  const std::int32_t mine = color;
+std::vector<std::int32_t> CommunicatorState::gather_numbers(std::int32_t mine, std::string_view name) {
   std::vector<std::int32_t> all(static_cast<std::size_t>(size()));
   run({.collective = Collective::allgather,
        .input = &mine,
        .output = all.data(),
        .count = 1,
        .type = DType::i32,
-       .name = "split"});
+       .name = name});
   return all;
 }
 
 std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) {
   check_alive("split");
   // Once all have the colors, all are here: nobody blocks below for long, whatever else is on its way.
-  const std::vector<std::int32_t> colors = exchange_colors(color);
+  const std::vector<std::int32_t> colors = gather_numbers(color, "split");
   for (Rank r = 0; r < size(); ++r) {
     const std::int32_t theirs = colors[static_cast<std::size_t>(r)];
     base::require(theirs >= 0, "split: color {} of {} is negative", theirs, transport_->describe(r));
@@ -268,7 +307,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) 
     const std::scoped_lock lock(runtime_->progress->token());
     part = std::make_shared<CommunicatorState>(runtime_, transport_->split(color, key));
   }
-  if (node_) part->share_memory(sharer_);
+  if (sharer_) part->lay_out(sharer_, node_number_);
   return part;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "engine/hierarchy.hpp"
 #include "engine/node/group.hpp"
 #include "engine/node/operation.hpp"
 #include "engine/progress.hpp"
@@ -58,9 +59,11 @@ class CommunicatorState {
   std::shared_ptr<Pending> start(const Request& request);
   std::shared_ptr<CommunicatorState> split(int color, int key);
 
-  /// Collective, before any other call, where all ranks are on one node: they share memory from now on.
-  /// Stays without, and says so, where that cannot be had.
-  void share_memory(std::shared_ptr<transport::MemorySharer> sharer);
+  /// Collective, before any other call: this rank is on node `node`. Ranks of a node share memory from now
+  /// on; where that cannot be had it is said, and messages do.
+  void lay_out(std::shared_ptr<transport::MemorySharer> sharer, std::int32_t node);
+  /// Numbers a call and makes its operation, for an operation that this one is a part of.
+  std::unique_ptr<Operation> make(const Request& request);
   /// Collective. Memory of this rank, in the arena where there is one.
   std::shared_ptr<std::byte> allocate(std::size_t bytes);
 
@@ -68,7 +71,7 @@ class CommunicatorState {
   std::byte* peer_memory(const std::byte* data, std::size_t bytes, Rank peer) const;
 
   /// Ranks that share memory; null: none do.
-  const node::Group* node() const { return node_.get(); }
+  node::Group* node() const { return node_.get(); }
 
  private:
   void check(const Request& request) const;
@@ -77,13 +80,16 @@ class CommunicatorState {
   void check_alive(std::string_view call);
   bool runs_in_node(const Request& request) const;
   transport::NodePlace place();
+  std::vector<std::int32_t> gather_numbers(std::int32_t mine, std::string_view name);
+  std::unique_ptr<Operation> operation_for(const Request& request, std::uint32_t sequence,
+                                           const transport::Signature& signature);
+  void share_memory();
   template <class Run>
   void guarded(std::uint32_t sequence, const Run& run);
   void forget_finished();
   /// The number of the next operation; waits until so few are unfinished that tags cannot repeat.
   std::uint32_t number(const Request& request, transport::Signature& signature);
   void poison(std::uint32_t sequence, const char* reason);
-  std::vector<std::int32_t> exchange_colors(int color);
 
   std::shared_ptr<const Runtime> runtime_;
   std::unique_ptr<transport::Transport> transport_;
@@ -92,6 +98,8 @@ class CommunicatorState {
   std::shared_ptr<transport::MemorySharer> sharer_;
   std::shared_ptr<node::Group> node_;
   node::Limits limits_;
+  std::int32_t node_number_ = 0;
+  std::unique_ptr<Hierarchy> hierarchy_;  ///< null: one node, or nodes that do not fit
   std::vector<std::pair<std::uint32_t, std::shared_ptr<Pending>>> unfinished_;
   std::string failure_;
   const int exceptions_ = std::uncaught_exceptions();

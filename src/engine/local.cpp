@@ -33,7 +33,10 @@ void run_rank(std::unique_ptr<transport::Transport> endpoint, Rank ranks, const 
   if (options.faults.fail_at != 0 || options.faults.delay_turns != 0)
     endpoint = make_faulty(std::move(endpoint), options.faults);
   auto state = std::make_shared<CommunicatorState>(std::move(runtime), std::move(endpoint));
-  if (options.shared_memory) state->share_memory(transport::make_thread_sharer());
+  if (options.shared_memory) {
+    const auto rank = static_cast<std::size_t>(state->rank());
+    state->lay_out(transport::make_thread_sharer(), options.nodes.empty() ? 0 : options.nodes[rank]);
+  }
   Communicator communicator(std::move(state));
   body(communicator);
 }

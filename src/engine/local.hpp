@@ -15,9 +15,10 @@ namespace tutti::engine {
 struct LocalOptions {
   base::CoreOptions core = {};
   transport::Protocol protocol = transport::Protocol::eager;
-  bool shared_memory = false;        ///< ranks see each other's memory as processes of one node do
-  bool background_thread = false;    ///< asynchronous work advances on a thread of each rank
-  transport::FaultPlan faults = {};  ///< on every rank
+  bool shared_memory = false;            ///< ranks see each other's memory as processes of one node do
+  std::vector<std::int32_t> nodes = {};  ///< with shared memory: the node of each rank; empty: one node
+  bool background_thread = false;        ///< asynchronous work advances on a thread of each rank
+  transport::FaultPlan faults = {};      ///< on every rank
 };
 
 /// Runs `body` on `ranks` ranks, each a thread of this process with a communicator over loopback: the

@@ -413,6 +413,8 @@ Plan::Plan(const schedule::Schedule& schedule, const Request& request, Rank rank
                                                     : request.type),
       scaled_(request.prescale != 1.0),
       prescale_(request.prescale),
+      contributors_(request.contributors != 0 ? request.contributors
+                                              : static_cast<std::uint64_t>(schedule.ranks())),
       ranks_(schedule.ranks()),
       rank_(rank),
       geometry_(request, schedule.ranks(), rank, schedule.blocks(), segment_bytes) {

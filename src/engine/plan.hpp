@@ -105,8 +105,8 @@ class Plan {
 
   schedule::Collective collective() const { return collective_; }
 
-  /// Divisor of the last addition: ranks for averages, 0 otherwise.
-  std::uint64_t divisor() const { return op_ == Op::average ? static_cast<std::uint64_t>(ranks_) : 0; }
+  /// Divisor of the last addition: contributors for averages, 0 otherwise.
+  std::uint64_t divisor() const { return op_ == Op::average ? contributors_ : 0; }
 
   std::unique_ptr<Workspace> take_workspace();
   void give_back(std::unique_ptr<Workspace> workspace);
@@ -120,6 +120,7 @@ class Plan {
   DType accumulator_;
   bool scaled_;
   double prescale_;
+  std::uint64_t contributors_;
   Rank ranks_;
   Rank rank_;
   Geometry geometry_;

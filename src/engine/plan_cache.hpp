@@ -47,7 +47,8 @@ class PlanCache {
       return request.collective == other.collective && request.count == other.count &&
              request.type == other.type && request.op == other.op && request.root == other.root &&
              request.prescale == other.prescale && request.any_order == other.any_order &&
-             in_place == other_in_place && algorithm == other.algorithm &&
+             request.contributors == other.contributors && in_place == other_in_place &&
+             algorithm == other.algorithm &&
              std::equal(counts.begin(), counts.end(), other.counts.begin(), other.counts.end());
     }
   };

@@ -23,6 +23,17 @@ constexpr Rank direct_limit = 128;
 constexpr schedule::Link default_link{
     .latency_s = 2e-6, .seconds_per_byte = 1.5e-10, .reduce_seconds_per_byte = 5e-11};
 
+/// The same between machines: 10 Gbit/s, and what the network's software takes.
+constexpr schedule::Link remote_link{
+    .latency_s = 25e-6, .seconds_per_byte = 8e-10, .reduce_seconds_per_byte = 5e-11};
+
+/// Within a node a message has no better size than as long as possible; buffers that are used again like to
+/// stay in a cache.
+constexpr std::uint64_t local_segment_bytes = 4 << 20;
+constexpr std::uint32_t local_segments = 2;
+/// Enough that the wire is full while this rank adds; more only fill the queues of sockets.
+constexpr std::uint32_t remote_segments = 8;
+
 /// Every order of additions gives the same bits.
 bool order_is_free(const Request& request, Rank ranks) {
   if (request.collective == Collective::allgather || request.collective == Collective::broadcast) return true;
@@ -59,8 +70,8 @@ double ScheduleEngine::seconds(const Algorithm& algorithm, std::uint32_t radix,
   // the last.
   double slowest = 0;
   for (const Rank rank : {request.root, Rank{0}, transport_.size() - 1}) {
-    slowest = std::max(slowest,
-                       schedule::predict(schedule, rank, elements * request.element_bytes(), default_link));
+    slowest = std::max(slowest, schedule::predict(schedule, rank, elements * request.element_bytes(),
+                                                  remote_ ? remote_link : default_link));
   }
   return slowest;
 }
@@ -107,19 +118,42 @@ const Algorithm* ScheduleEngine::reference(const Request& request) {
   return choose(request).algorithm;
 }
 
+/// Between nodes so long that no message is longer than the limit. MPI libraries send such messages at once;
+/// for longer ones they ask the receiver first, and over TCP the question waits behind all bytes that are in
+/// the sockets' queues.
+std::uint64_t ScheduleEngine::segment_for(const schedule::Schedule& schedule, Rank root) const {
+  if (options_.segment_bytes != 0) return options_.segment_bytes;
+  if (!remote_) return local_segment_bytes;
+  std::uint32_t longest = 1;
+  schedule::Sink sink;
+  // The same ranks are looked at everywhere.
+  for (const Rank rank : {Rank{0}, root, schedule.ranks() - 1}) {
+    for (std::uint32_t strand = 0; strand < schedule.strands(); ++strand) {
+      for (std::uint32_t round = 0; round < schedule.rounds(rank, strand); ++round) {
+        schedule.emit(rank, strand, round, sink);
+        for (const schedule::Step& step : sink.steps()) longest = std::max(longest, step.blocks.size());
+      }
+    }
+  }
+  return options_.message_bytes * schedule.blocks() / longest;
+}
+
 std::shared_ptr<Plan> ScheduleEngine::plan_for(const Request& request) {
   const bool in_place = request.in_place(transport_.rank());
   if (auto known = plans_.find(request, in_place)) return known;
   const Choice choice = choose(request);
   const schedule::Generated schedule(*choice.algorithm, transport_.size(), request.root, choice.radix);
-  auto plan = std::make_shared<Plan>(schedule, request, transport_.rank(), options_.segment_bytes);
+  auto plan =
+      std::make_shared<Plan>(schedule, request, transport_.rank(), segment_for(schedule, request.root));
   plans_.insert(request, in_place, plan);
   return plan;
 }
 
 std::unique_ptr<Operation> ScheduleEngine::start(const Request& request, std::uint32_t sequence) {
   return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, calls_, node_, sequence,
-                                             options_.segments_in_flight);
+                                             options_.segments_in_flight != 0 ? options_.segments_in_flight
+                                             : remote_                        ? remote_segments
+                                                                              : local_segments);
 }
 
 }  // namespace tutti::engine

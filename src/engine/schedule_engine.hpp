@@ -26,6 +26,9 @@ class ScheduleEngine final : public CollectiveEngine {
   /// Where ranks share memory, trouble is told there too.
   void tell_also(node::Group* node) { node_ = node; }
 
+  /// Some ranks are on other nodes: another link, and other messages suit it.
+  void set_remote(bool remote) { remote_ = remote; }
+
   std::string_view name() const override { return "schedule"; }
 
   bool accepts(const Request&) const override { return true; }
@@ -50,11 +53,13 @@ class ScheduleEngine final : public CollectiveEngine {
   Choice fastest(const Request& request);
   double seconds(const schedule::Algorithm& algorithm, std::uint32_t radix, const Request& request) const;
   std::shared_ptr<Plan> plan_for(const Request& request);
+  std::uint64_t segment_for(const schedule::Schedule& schedule, Rank root) const;
 
   transport::Transport& transport_;
   const base::CoreOptions& options_;
   const CallLog& calls_;
   node::Group* node_ = nullptr;
+  bool remote_ = false;
   PlanCache plans_;
   std::map<std::pair<const schedule::Algorithm*, std::pair<Rank, std::uint32_t>>, bool> canonical_;
 };

@@ -66,10 +66,10 @@ class Session::Impl {
         std::make_shared<engine::Progress>(std::make_shared<base::SteadyClock>(), limits, unattended);
     runtime->log = base::Log(base::level_from(runtime->options.log_level),
                              fmt::format("rank {} of {}, {}", mpi_.rank(), mpi_.size(), base::host_name()));
-    const bool shares = runtime->options.shared_memory && mpi_.ranks_here() == mpi_.size();
+    const bool shares = runtime->options.shared_memory;
     auto sharer = transport::make_process_sharer(runtime->options.shared_limit);
     auto state = std::make_shared<engine::CommunicatorState>(std::move(runtime), mpi_.world());
-    if (shares) state->share_memory(std::move(sharer));
+    if (shares) state->lay_out(std::move(sharer), mpi_.node());
     world_ = std::make_unique<Communicator>(std::move(state));
     info_ = {.mpi_library = mpi_.library(),
              .thread_level = std::string(name_of(mpi_.thread_level())),

@@ -81,6 +81,8 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
   mpi_check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
             "MPI_Comm_split_type");
   mpi_check(MPI_Comm_size(node, &ranks_here_), "MPI_Comm_size");
+  node_ = rank_;
+  mpi_check(MPI_Bcast(&node_, 1, MPI_INT, 0, node), "MPI_Bcast");
   MPI_Comm_free(&node);
 }
 

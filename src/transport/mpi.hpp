@@ -35,6 +35,9 @@ class MpiEnvironment {
 
   Rank size() const { return size_; }
 
+  /// This rank's node: the lowest rank on it.
+  Rank node() const { return node_; }
+
   /// Ranks of the job on this rank's node (MPI_COMM_TYPE_SHARED).
   Rank ranks_here() const { return ranks_here_; }
 
@@ -64,6 +67,7 @@ class MpiEnvironment {
   Rank rank_ = 0;
   Rank size_ = 1;
   Rank ranks_here_ = 1;
+  Rank node_ = 0;
 };
 
 }  // namespace tutti::transport

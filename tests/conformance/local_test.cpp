@@ -94,3 +94,39 @@ TEST_CASE("random calls agree with the reference") {
   }
   fmt::print("differential test: {} random cases run\n", run);
 }
+
+TEST_CASE("several nodes, even or not, give the reference's bits") {
+  const std::vector<std::vector<std::int32_t>> layouts{{0, 0, 2, 2},
+                                                       {0, 0, 2, 2, 4, 4},
+                                                       {0, 0, 0, 0, 4, 4, 4, 4},
+                                                       {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8},
+                                                       {0, 0, 2, 2, 4, 4, 6, 6, 8, 8},
+                                                       {0, 1, 2},
+                                                       {0, 0, 0, 3},
+                                                       {0, 0, 0, 0, 0, 5, 5, 5},
+                                                       {0, 0, 0, 3, 3, 3},
+                                                       {0, 1, 0, 1}};
+  std::size_t run = 0;
+  for (const auto& nodes : layouts) {
+    for (std::uint64_t group = 1; group <= 3; ++group) {
+      base::Random random(group, 13);
+      auto options = options_of(random);
+      options.shared_memory = true;
+      options.nodes = nodes;
+      options.core.shared_cell = 4096;
+      const auto ranks = static_cast<Rank>(nodes.size());
+      std::vector<Case> cases;
+      for (std::uint64_t i = 0; i < 40; ++i) {
+        cases.push_back(random_node_case(group * 5000 + i, ranks));
+        // Mostly what goes over the hierarchy, also in several segments.
+        if (i % 2 == 0) cases.back().collective = schedule::Collective::allreduce;
+        if (i == 0 && group == 1) cases.back().count = 600'001;
+      }
+      const auto problems = problems_of(ranks, options, cases);
+      INFO(fmt::format("nodes {}: {}", fmt::join(nodes, ","), fmt::join(problems, "\n")));
+      CHECK(problems.empty());
+      run += cases.size();
+    }
+  }
+  fmt::print("differential test over nodes: {} random cases run\n", run);
+}

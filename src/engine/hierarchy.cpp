@@ -1,0 +1,275 @@
+#include "engine/hierarchy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "engine/communicator_state.hpp"
+#include "kernel/kernel.hpp"
+
+namespace tutti::engine {
+
+using schedule::Collective;
+
+namespace {
+
+/// Messages up to here go through one rank of each node: fewer messages count more than the other ranks'
+/// wires.
+constexpr std::size_t leader_bytes = 32 << 10;
+
+/// What goes through a node at a time. Small enough that wires start soon, large enough that a node's
+/// synchronization is little beside it.
+constexpr std::size_t segment_bytes = 1 << 20;
+
+/// Segments whose slices may be on the wires while the node adds up the next one.
+constexpr std::size_t ahead = 3;
+
+}  // namespace
+
+std::optional<NodeLayout> layout_of(const std::vector<std::int32_t>& nodes) {
+  const auto local = static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), nodes.front()));
+  if (nodes.size() % local != 0) return std::nullopt;
+  for (std::size_t r = 0; r < nodes.size(); ++r) {
+    const bool first = r % local == 0;
+    if (!first && nodes[r] != nodes[r - 1]) return std::nullopt;
+    if (first && std::find(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(r), nodes[r]) !=
+                     nodes.begin() + static_cast<std::ptrdiff_t>(r))
+      return std::nullopt;
+  }
+  return NodeLayout{static_cast<Rank>(nodes.size() / local), static_cast<Rank>(local)};
+}
+
+/// Node operations in one order on every rank; rails as they become ready.
+class HierarchyOperation final : public Operation {
+ public:
+  HierarchyOperation(Hierarchy& hierarchy, const Request& request, std::string label)
+      : hierarchy_(hierarchy), request_(request), label_(std::move(label)) {
+    const auto local = static_cast<std::size_t>(hierarchy.layout_.local);
+    const std::size_t size = request.element_bytes();
+    std::size_t done = 0;
+    if (request.count * size > leader_bytes) {
+      const std::size_t most = segment_bytes / size / local * local;
+      const std::size_t whole = request.count / local * local;
+      for (; done < whole; done += parts_.back().count)
+        parts_.push_back({done, std::min(most, whole - done), true});
+    }
+    if (done < request.count || request.count == 0) parts_.push_back({done, request.count - done, false});
+  }
+
+  Turn advance() override {
+    try {
+      bool moved = false;
+      bool more = true;
+      while (more) {
+        more = advance_rails();
+        if (advance_node()) more = true;
+        moved = moved || more;
+      }
+      if (gathered_ == parts_.size()) return Turn::done;
+      return moved ? Turn::moved : Turn::idle;
+    } catch (...) {
+      tell_all(std::current_exception());
+      throw;
+    }
+  }
+
+  std::string describe() const override {
+    if (node_operation_) return fmt::format("{}: {}", label_, node_operation_->describe());
+    for (const Part& part : parts_) {
+      if (part.rail) return fmt::format("{}: {}", label_, part.rail->describe());
+    }
+    return fmt::format("{}: waits for nothing", label_);
+  }
+
+  void look_around(Seconds idle) override {
+    while (const auto notice = hierarchy_.all_.heard()) {
+      if (notice->kind == transport::Notice::Kind::inquiry) continue;
+      const std::string text = fmt::format("{} reports: {}; meanwhile {}",
+                                           hierarchy_.all_.describe(notice->from), notice->text, describe());
+      group().say_failed(notice->kind, text);
+      node::throw_as(notice->kind, text);
+    }
+    try {
+      if (node_operation_) node_operation_->look_around(idle);
+      for (const Part& part : parts_) {
+        if (part.rail) part.rail->look_around(idle);
+      }
+    } catch (...) {
+      tell_all(std::current_exception());
+      throw;
+    }
+  }
+
+  void abandon(const std::string& reason) noexcept override {
+    hierarchy_.all_.tell_all({.kind = transport::Notice::Kind::timeout, .text = reason});
+    group().say_failed(transport::Notice::Kind::timeout, reason);
+    if (node_operation_) node_operation_->abandon(reason);
+    for (const Part& part : parts_) {
+      if (part.rail) part.rail->abandon(reason);
+    }
+  }
+
+ private:
+  struct Part {
+    std::size_t first = 0;
+    std::size_t count = 0;
+    bool sliced = false;   ///< every rank a slice; otherwise the node's first rank does it
+    bool crossed = false;  ///< this rank's share has been to the other nodes
+    std::unique_ptr<Operation> rail = {};
+  };
+
+  node::Group& group() const { return *hierarchy_.node_->node(); }
+
+  /// What was found out on this node or on this rail is news to the others.
+  void tell_all(const std::exception_ptr& error) noexcept {
+    using Kind = transport::Notice::Kind;
+    Kind kind = Kind::peer_lost;
+    std::string text;
+    try {
+      std::rethrow_exception(error);
+    } catch (const MismatchError& e) {
+      kind = Kind::mismatch;
+      text = e.what();
+    } catch (const TimeoutError& e) {
+      kind = Kind::timeout;
+      text = e.what();
+    } catch (const std::exception& e) {
+      text = e.what();
+    }
+    hierarchy_.all_.tell_all({.kind = kind, .text = text});
+    group().say_failed(kind, text);
+  }
+
+  bool leads() const { return hierarchy_.node_->rank() == 0; }
+
+  const std::byte* input(std::size_t element) const {
+    return static_cast<const std::byte*>(request_.input) + element * request_.element_bytes();
+  }
+
+  std::byte* output(std::size_t element) const {
+    return static_cast<std::byte*>(request_.output) + element * request_.element_bytes();
+  }
+
+  /// The elements of this rank's slice of a part.
+  std::pair<std::size_t, std::size_t> share(const Part& part) const {
+    if (!part.sliced) return {part.first, part.count};
+    const std::size_t slice = part.count / static_cast<std::size_t>(hierarchy_.layout_.local);
+    return {part.first + slice * static_cast<std::size_t>(hierarchy_.node_->rank()), slice};
+  }
+
+  bool advance_rails() {
+    bool moved = false;
+    for (std::size_t k = gathered_; k < reduced_; ++k) {
+      Part& part = parts_[k];
+      if (!part.rail) continue;
+      const Turn turn = part.rail->advance();
+      moved = moved || turn != Turn::idle;
+      if (turn != Turn::done) continue;
+      part.rail.reset();
+      part.crossed = true;
+    }
+    return moved;
+  }
+
+  bool advance_node() {
+    if (!node_operation_ && !start_node_operation()) return false;
+    const Turn turn = node_operation_->advance();
+    if (turn != Turn::done) return turn == Turn::moved;
+    node_operation_.reset();
+    if (gathers_) {
+      ++gathered_;
+    } else {
+      start_rail(parts_[reduced_]);
+      ++reduced_;
+    }
+    return true;
+  }
+
+  /// As long as there are fewer segments ahead than allowed, add up the next; else gather the oldest, once it
+  /// has crossed. The order depends on nothing but the number of parts.
+  bool start_node_operation() {
+    if (reduced_ < parts_.size() && reduced_ - gathered_ < ahead) {
+      gathers_ = false;
+      node_operation_ = hierarchy_.node_->make(reduction(parts_[reduced_]));
+      return true;
+    }
+    if (gathered_ == parts_.size() || !parts_[gathered_].crossed) return false;
+    gathers_ = true;
+    node_operation_ = hierarchy_.node_->make(gathering(parts_[gathered_]));
+    return true;
+  }
+
+  Request reduction(const Part& part) const {
+    Request request = request_;
+    request.op = request_.op == Op::average ? Op::sum : request_.op;
+    request.input = input(part.first);
+    request.root = 0;
+    if (part.sliced) {
+      const auto [first, count] = share(part);
+      request.collective = Collective::reduce_scatter;
+      request.output = output(first);
+      request.count = count;
+    } else {
+      request.collective = Collective::reduce;
+      request.output = output(part.first);
+      request.count = part.count;
+    }
+    return request;
+  }
+
+  Request gathering(const Part& part) const {
+    const auto [first, count] = share(part);
+    Request request = request_;
+    request.prescale = 1.0;
+    request.root = 0;
+    request.collective = part.sliced ? Collective::allgather : Collective::broadcast;
+    request.input = output(first);
+    request.output = output(part.first);
+    request.count = count;
+    return request;
+  }
+
+  void start_rail(Part& part) {
+    if (!part.sliced && !leads()) {
+      part.crossed = true;
+      return;
+    }
+    const auto [first, count] = share(part);
+    Request request = request_;
+    request.prescale = 1.0;
+    request.input = request.output = output(first);
+    request.count = count;
+    request.contributors = static_cast<std::uint64_t>(hierarchy_.layout_.nodes) *
+                           static_cast<std::uint64_t>(hierarchy_.layout_.local);
+    part.rail = hierarchy_.rail_->make(request);
+  }
+
+  Hierarchy& hierarchy_;
+  Request request_;
+  std::string label_;
+  std::vector<Part> parts_;
+  std::size_t reduced_ = 0;   ///< parts that the node has added up
+  std::size_t gathered_ = 0;  ///< parts that are complete
+  bool gathers_ = false;
+  std::unique_ptr<Operation> node_operation_;
+};
+
+Hierarchy::Hierarchy(NodeLayout layout, transport::Transport& all, std::shared_ptr<CommunicatorState> node,
+                     std::shared_ptr<CommunicatorState> rail)
+    : layout_(layout), all_(all), node_(std::move(node)), rail_(std::move(rail)) {}
+
+bool Hierarchy::accepts(const Request& request) const {
+  if (request.collective != Collective::allreduce || !request.algorithm.empty()) return false;
+  // Partial sums of half types, and of integer averages, are wider than the buffers they would be put in.
+  if (kernel::accumulator(request.type, request.op) != request.type) return false;
+  const bool free = !is_floating(request.type) || request.op == Op::min || request.op == Op::max;
+  return layout_.is_canonical() || request.any_order || free;
+}
+
+std::unique_ptr<Operation> Hierarchy::start(const Request& request, std::string label) {
+  return std::make_unique<HierarchyOperation>(*this, request, std::move(label));
+}
+
+}  // namespace tutti::engine

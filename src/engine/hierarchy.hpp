@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/request.hpp"
+#include "transport/transport.hpp"
+
+namespace tutti::engine {
+
+class CommunicatorState;
+
+/// How the ranks of a communicator lie on nodes, where that is regular: every node has the ranks
+/// [n·local, (n+1)·local).
+struct NodeLayout {
+  Rank nodes = 1;
+  Rank local = 1;  ///< ranks of a node
+
+  /// Sums of a node's ranks are nodes of the canonical tree, and so is the rest: local is a power of two.
+  bool is_canonical() const { return (local & (local - 1)) == 0; }
+};
+
+/// Of the node of each rank; nothing if the nodes are uneven or their ranks not in one run.
+std::optional<NodeLayout> layout_of(const std::vector<std::int32_t>& nodes);
+
+/// Allreduce over several nodes: the ranks of a node add up, each a slice (reduce-scatter in shared memory);
+/// each rank brings its slice together with the ranks of the same place on the other nodes, its rail; then
+/// the node gathers. In segments, so that the rails never idle while the nodes work. Short messages go
+/// through one rank of each node.
+class Hierarchy {
+ public:
+  /// `all` joins all ranks, and outlives this; `node` and `rail` are this rank's communicators of those
+  /// names.
+  Hierarchy(NodeLayout layout, transport::Transport& all, std::shared_ptr<CommunicatorState> node,
+            std::shared_ptr<CommunicatorState> rail);
+
+  bool accepts(const Request& request) const;
+  /// `label` starts error reports. The hierarchy must outlive the operation.
+  std::unique_ptr<Operation> start(const Request& request, std::string label);
+
+  CommunicatorState& node() const { return *node_; }
+
+ private:
+  friend class HierarchyOperation;
+
+  NodeLayout layout_;
+  transport::Transport& all_;
+  std::shared_ptr<CommunicatorState> node_;
+  std::shared_ptr<CommunicatorState> rail_;
+};
+
+}  // namespace tutti::engine
