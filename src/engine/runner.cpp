@@ -286,7 +286,9 @@ bool ScheduleOperation::poll(Segment& segment, Lane& lane, const Round& round) {
     Lane::Message& message = lane.messages[m];
     const Move& move = moves[m];
     if (message.status == Status::open) {
-      if (!transport_.test(message.ticket)) continue;
+      // Where a test is dear it moves everything that the library below has; once a turn is enough, and the
+      // round needs all its messages anyway.
+      if (!transport_.test(message.ticket)) return moved;
       moved = true;
       if (move.kind == Kind::send) {
         --lane.open_sends;

@@ -90,7 +90,8 @@ ScheduleEngine::Choice ScheduleEngine::fastest(const Request& request) {
   const bool canonical_only = !request.any_order && !order_is_free(request, transport_.size());
   for (const Algorithm& algorithm : schedule::algorithms()) {
     if (algorithm.collective != request.collective) continue;
-    if (transport_.size() > direct_limit && algorithm.name == "direct") continue;
+    if (transport_.size() > direct_limit && (algorithm.name == "direct" || algorithm.name == "one_shot"))
+      continue;
     for (const std::uint32_t radix : algorithm.radices) {
       if (!algorithm.accepts({transport_.size(), transport_.rank(), radix, request.root})) continue;
       const double predicted = seconds(algorithm, radix, request);

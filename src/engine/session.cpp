@@ -1,5 +1,6 @@
 #include "tutti/session.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -29,6 +30,8 @@ std::pair<engine::Unattended, std::string> unattended_progress(const MpiEnvironm
                       "MPI_THREAD_MULTIPLE, or let tutti do it",
                       name_of(level))};
 }
+
+constexpr std::uint32_t remote_spins = 20;
 
 /// The options of this process; a wrong one on any rank is an error on every rank.
 base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
@@ -60,8 +63,10 @@ class Session::Impl {
     runtime->options = agreed_options(mpi_);
     if (mpi_.thread_level() <= ThreadLevel::funneled) runtime->only_thread = std::this_thread::get_id();
     auto [unattended, reason] = unattended_progress(mpi_);
-    const auto limits =
+    auto limits =
         base::WaitLimits::for_load(static_cast<unsigned>(mpi_.ranks_here()), base::usable_processors());
+    // Across machines nothing comes so soon, and the network's software needs the processor.
+    if (mpi_.ranks_here() != mpi_.size()) limits.spins = std::min(limits.spins, remote_spins);
     runtime->progress =
         std::make_shared<engine::Progress>(std::make_shared<base::SteadyClock>(), limits, unattended);
     runtime->log = base::Log(base::level_from(runtime->options.log_level),

@@ -56,8 +56,12 @@ TEST_CASE("core options come from the environment and bad values are named") {
                       ContainsSubstring(std::string(name) + "='" + value + "'"));
   };
   rejects("TUTTI_ORDER", "random");
-  rejects("TUTTI_SEGMENT_BYTES", "0");
-  rejects("TUTTI_SEGMENTS_IN_FLIGHT", "0");
+  rejects("TUTTI_SEGMENT_BYTES", "some");
+  rejects("TUTTI_MESSAGE_BYTES", "0");
+  rejects("TUTTI_SEGMENTS_IN_FLIGHT", "65");
+  rejects("TUTTI_SHARED_MEMORY", "yes");
+  rejects("TUTTI_SHARED_CELL", "100");
+  rejects("TUTTI_SHARED_LIMIT", "much");
   rejects("TUTTI_SEGMENTS_IN_FLIGHT", "many");
   rejects("TUTTI_TIMEOUT", "-1");
   rejects("TUTTI_TIMEOUT", "soon");

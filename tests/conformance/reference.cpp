@@ -181,6 +181,13 @@ std::vector<std::byte> reduced(const Case& test, Rank ranks, std::size_t count) 
   });
 }
 
+template <class T>
+constexpr double smallest() {
+  if constexpr (std::is_same_v<T, float16>) return 0x1p-24;
+  if constexpr (std::is_same_v<T, bfloat16>) return 0x1p-133;
+  return static_cast<double>(std::numeric_limits<T>::denorm_min());
+}
+
 double order_error(const Case& test, Rank ranks, std::size_t first, std::size_t count, const std::byte* found,
                    const std::byte* expected) {
   return dispatch(test.type, [&](auto kind) {
@@ -201,7 +208,8 @@ double order_error(const Case& test, Rank ranks, std::size_t first, std::size_t 
       }
       // Wide partial sums of half types, plus one rounding of each result.
       const double wide = is_half_type<T> ? 0x1p-24 : unit_roundoff<T>();
-      const double allowed = 2 * (wide * ranks * scale + unit_roundoff<T>() * std::abs(y));
+      // Close to zero the distance between numbers is no part of them any more.
+      const double allowed = 2 * (wide * ranks * scale + unit_roundoff<T>() * std::abs(y)) + smallest<T>();
       worst =
           std::max(worst, allowed > 0 ? std::abs(x - y) / allowed : std::numeric_limits<double>::infinity());
     }

@@ -42,6 +42,7 @@ TEST_CASE("the worked example in every algorithm's file is what explain prints")
       {"halving_doubling.cpp", Collective::allreduce, "halving_doubling", 5},
       {"double_tree.cpp", Collective::allreduce, "double_tree", 5},
       {"direct.cpp", Collective::allreduce, "direct", 3},
+      {"one_shot.cpp", Collective::allreduce, "one_shot", 3},
       {"bruck.cpp", Collective::allgather, "bruck", 5},
       {"broadcast.cpp", Collective::broadcast, "binomial", 6},
       {"binomial_reduce.cpp", Collective::reduce, "binomial", 6},

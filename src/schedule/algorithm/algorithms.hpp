@@ -17,6 +17,7 @@ extern const Algorithm recursive_doubling_allreduce;
 extern const Algorithm halving_doubling_allreduce;
 extern const Algorithm double_tree_allreduce;
 extern const Algorithm direct_allreduce;
+extern const Algorithm one_shot_allreduce;
 extern const Algorithm direct_reduce_scatter;
 extern const Algorithm direct_allgather;
 extern const Algorithm direct_reduce;

@@ -10,6 +10,7 @@ std::span<const Algorithm> algorithms() {
       recursive_doubling_allreduce,
       halving_doubling_allreduce,
       direct_allreduce,
+      one_shot_allreduce,
       ring_allreduce,
       double_tree_allreduce,
       direct_reduce_scatter,
