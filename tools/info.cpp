@@ -17,6 +17,7 @@
 #include "base/options.hpp"
 #include "base/wait.hpp"
 #include "cuda/device.hpp"
+#include "engine/communicator_state.hpp"
 #include "kernel/kernel.hpp"
 #include "tools/command.hpp"
 #include "tutti/session.hpp"
@@ -175,6 +176,7 @@ std::vector<Row> collect(Session& session) {
       {"ranks", fmt::format("{}", world.size()), world.size()},
       layout(places),
       processors(places),
+      row("paths", world.state().paths()),
       row("shared memory", shared_memory()),
       row("memory limit", memory_limit()),
       simd(),

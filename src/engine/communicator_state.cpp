@@ -316,4 +316,11 @@ std::byte* CommunicatorState::peer_memory(const std::byte* data, std::size_t byt
   return word == 0 ? nullptr : node_->arena().at(word, peer);
 }
 
+std::string CommunicatorState::paths() const {
+  if (size() == 1) return "none needed";
+  if (node_) return fmt::format("shared memory between {} ranks", size());
+  if (hierarchy_) return hierarchy_->describe();
+  return "messages";
+}
+
 }  // namespace tutti::engine

@@ -70,6 +70,9 @@ class CommunicatorState {
   /// Where `peer` has what this rank has at `data`, in the arena; null: nowhere.
   std::byte* peer_memory(const std::byte* data, std::size_t bytes, Rank peer) const;
 
+  /// "shared memory", "rails between 2 nodes of 4 ranks, shared memory inside", "messages": how ranks meet.
+  std::string paths() const;
+
   /// Ranks that share memory; null: none do.
   node::Group* node() const { return node_.get(); }
 

@@ -260,6 +260,11 @@ Hierarchy::Hierarchy(NodeLayout layout, transport::Transport& all, std::shared_p
                      std::shared_ptr<CommunicatorState> rail)
     : layout_(layout), all_(all), node_(std::move(node)), rail_(std::move(rail)) {}
 
+std::string Hierarchy::describe() const {
+  return fmt::format("rails between {} nodes of {} ranks, shared memory inside", layout_.nodes,
+                     layout_.local);
+}
+
 bool Hierarchy::accepts(const Request& request) const {
   if (request.collective != Collective::allreduce || !request.algorithm.empty()) return false;
   // Partial sums of half types, and of integer averages, are wider than the buffers they would be put in.

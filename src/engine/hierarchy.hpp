@@ -43,6 +43,9 @@ class Hierarchy {
 
   CommunicatorState& node() const { return *node_; }
 
+  /// "rails between 2 nodes of 4 ranks, …".
+  std::string describe() const;
+
  private:
   friend class HierarchyOperation;
 

@@ -183,9 +183,13 @@ std::vector<std::byte> reduced(const Case& test, Rank ranks, std::size_t count) 
 
 template <class T>
 constexpr double smallest() {
-  if constexpr (std::is_same_v<T, float16>) return 0x1p-24;
-  if constexpr (std::is_same_v<T, bfloat16>) return 0x1p-133;
-  return static_cast<double>(std::numeric_limits<T>::denorm_min());
+  if constexpr (std::is_same_v<T, float16>) {
+    return 0x1p-24;
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    return 0x1p-133;
+  } else {
+    return static_cast<double>(std::numeric_limits<T>::denorm_min());
+  }
 }
 
 double order_error(const Case& test, Rank ranks, std::size_t first, std::size_t count, const std::byte* found,
