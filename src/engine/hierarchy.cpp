@@ -58,7 +58,18 @@ class HierarchyOperation final : public Operation {
     if (done < request.count || request.count == 0) parts_.push_back({done, request.count - done, false});
   }
 
+  ~HierarchyOperation() override {
+    if (ticket_ == hierarchy_.current_ && hierarchy_.failure_.empty())
+      hierarchy_.failure_ = "it was given up";
+  }
+
   Turn advance() override {
+    if (ticket_ != hierarchy_.current_) {
+      if (!hierarchy_.failure_.empty())
+        throw PeerLostError(
+            fmt::format("{}: an operation before it has failed: {}", label_, hierarchy_.failure_));
+      return Turn::idle;
+    }
     try {
       bool moved = false;
       bool more = true;
@@ -67,8 +78,9 @@ class HierarchyOperation final : public Operation {
         if (advance_node()) more = true;
         moved = moved || more;
       }
-      if (gathered_ == parts_.size()) return Turn::done;
-      return moved ? Turn::moved : Turn::idle;
+      if (gathered_ < parts_.size()) return moved ? Turn::moved : Turn::idle;
+      ++hierarchy_.current_;
+      return Turn::done;
     } catch (...) {
       tell_all(std::current_exception());
       throw;
@@ -76,6 +88,7 @@ class HierarchyOperation final : public Operation {
   }
 
   std::string describe() const override {
+    if (ticket_ != hierarchy_.current_) return fmt::format("{}: waits for the operation before it", label_);
     if (node_operation_) return fmt::format("{}: {}", label_, node_operation_->describe());
     for (const Part& part : parts_) {
       if (part.rail) return fmt::format("{}: {}", label_, part.rail->describe());
@@ -140,6 +153,7 @@ class HierarchyOperation final : public Operation {
     }
     hierarchy_.all_.tell_all({.kind = kind, .text = text});
     group().say_failed(kind, text);
+    if (hierarchy_.failure_.empty()) hierarchy_.failure_ = text;
   }
 
   bool leads() const { return hierarchy_.node_->rank() == 0; }
@@ -247,6 +261,7 @@ class HierarchyOperation final : public Operation {
   }
 
   Hierarchy& hierarchy_;
+  const std::uint64_t ticket_ = hierarchy_.next_++;
   Request request_;
   std::string label_;
   std::vector<Part> parts_;

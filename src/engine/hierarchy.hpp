@@ -53,6 +53,10 @@ class Hierarchy {
   transport::Transport& all_;
   std::shared_ptr<CommunicatorState> node_;
   std::shared_ptr<CommunicatorState> rail_;
+  /// One operation after the other: their parts are numbered as they are made, on every rank in one order.
+  std::uint64_t next_ = 0;
+  std::uint64_t current_ = 0;
+  std::string failure_;  ///< of one of them: those behind it cannot end
 };
 
 }  // namespace tutti::engine

@@ -280,15 +280,20 @@ void ScheduleOperation::post_one(Segment& segment, Lane& lane, const Move& move,
 
 bool ScheduleOperation::poll(Segment& segment, Lane& lane, const Round& round) {
   bool moved = false;
+  bool waiting = false;
   const auto moves = plan_->moves(round);
   // Sends first (they stand last): a receive may only wait for them.
   for (std::uint32_t m = round.slots - round.first; m-- > 0;) {
     Lane::Message& message = lane.messages[m];
     const Move& move = moves[m];
     if (message.status == Status::open) {
-      // Where a test is dear it moves everything that the library below has; once a turn is enough, and the
-      // round needs all its messages anyway.
-      if (!transport_.test(message.ticket)) return moved;
+      // A test can be dear, and all sends must end: one that has not is enough to know. Receives are all
+      // tested, as what peers send may not move before that.
+      if (move.kind == Kind::send && waiting) continue;
+      if (!transport_.test(message.ticket)) {
+        waiting = waiting || move.kind == Kind::send;
+        continue;
+      }
       moved = true;
       if (move.kind == Kind::send) {
         --lane.open_sends;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "engine/local.hpp"
 #include "support/catch.hpp"
@@ -76,4 +77,28 @@ TEST_CASE("a rank that calls something else is told over nodes, too") {
     while (told < 4) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
   CHECK(told == 4);
+}
+
+TEST_CASE("many asynchronous calls over nodes, of all sizes, waited for in any order, beside blocking ones") {
+  for (const bool thread : {false, true}) {
+    LocalOptions options{.shared_memory = true, .nodes = {0, 0, 2, 2}, .background_thread = thread};
+    options.faults = {.delay_turns = 3, .seed = 5};
+    options.core.timeout = Seconds(60);
+    run_local(4, options, [](Communicator& world) {
+      std::vector<std::vector<float>> data;
+      std::vector<Work> works;
+      for (std::size_t i = 0; i < 60; ++i) {
+        data.emplace_back(1 + i * i * 17, static_cast<float>(world.rank() + 1));
+        if (i % 7 == 6) {
+          world.allreduce(std::span(data[i]), Op::sum);
+        } else {
+          works.push_back(world.allreduce_async(std::span(data[i]), Op::sum));
+        }
+      }
+      for (std::size_t i = works.size(); i-- > 0;) works[i].wait();
+      for (const auto& part : data)
+        base::require(part.front() == 10 && part.back() == 10, "{} and {} are not 10", part.front(),
+                      part.back());
+    });
+  }
 }
