@@ -29,7 +29,8 @@ struct Message {
   bool done = false;
   std::optional<Signature> opening;
   std::string mismatch;
-  std::optional<Signature> foreign;  ///< of the other end, if it is another operation
+  std::optional<Signature> foreign;       ///< of the other end, if it is another operation
+  std::shared_ptr<Message> partner = {};  ///< rendezvous: matched, but not yet looked at by the receiver
 };
 
 using Shared = std::shared_ptr<Message>;
@@ -58,7 +59,12 @@ class LoopbackHub {
     if (match != others.end()) {
       const Shared other = *match;
       others.erase(match);
-      is_send ? deliver(*message, *other) : deliver(*other, *message);
+      if (protocol_ == Protocol::rendezvous) {
+        message->partner = other;
+        other->partner = message;
+      } else {
+        is_send ? deliver(*message, *other) : deliver(*other, *message);
+      }
       return;
     }
     check_alive(is_send ? message->to : message->from);
@@ -72,9 +78,15 @@ class LoopbackHub {
   }
 
   /// Throws if the other end is gone or calls something else.
-  bool done(const Message& message) {
+  bool done(Message& message) {
     const std::scoped_lock lock(mutex_);
     const Rank other = message.is_send ? message.to : message.from;
+    // As where the receiver has to look at what comes before it lets the bytes come: its test moves them.
+    if (!message.is_send && message.partner) {
+      const Shared send = std::exchange(message.partner, nullptr);
+      send->partner = nullptr;
+      deliver(*send, message);
+    }
     if (!message.done) check_alive(other);
     if (message.foreign) throw ForeignOperation(other, *message.foreign, message.mismatch);
     if (!message.mismatch.empty()) throw MismatchError(message.mismatch);
@@ -101,6 +113,10 @@ class LoopbackHub {
     const std::scoped_lock lock(mutex_);
     sends_.remove(message);
     receives_.remove(message);
+    if (const Shared other = std::exchange(message->partner, nullptr)) {
+      other->partner = nullptr;
+      (other->is_send ? sends_ : receives_).push_front(other);
+    }
   }
 
   void abort(Rank name, const std::string& reason) {

@@ -7,7 +7,7 @@
 
 namespace tutti::transport {
 
-/// When a loopback send is done: at once (the bytes are copied aside), or only together with its receive.
+/// When a loopback send is done: at once (the bytes are copied aside), or only when its receive is tested.
 /// Real networks do the first below some size and the second above it; a correct schedule survives both.
 enum class Protocol : std::uint8_t { eager, rendezvous };
 

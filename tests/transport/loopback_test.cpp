@@ -35,10 +35,12 @@ TEST_CASE("messages match by pair and tag, in order within a tag") {
     group.endpoints[0]->send(2, {.sequence = 1, .segment = 1}, nullptr, &values[2], 4);
     group.endpoints[1]->send(2, {.sequence = 1}, nullptr, &values[3], 4);
     std::array<int, 4> got{};
-    group.endpoints[2]->receive(0, {.sequence = 1, .segment = 1}, nullptr, &got[2], 4);
-    group.endpoints[2]->receive(1, {.sequence = 1}, nullptr, &got[3], 4);
-    group.endpoints[2]->receive(0, {.sequence = 1}, nullptr, &got[0], 4);
-    group.endpoints[2]->receive(0, {.sequence = 1}, nullptr, &got[1], 4);
+    Transport& last = *group.endpoints[2];
+    const std::array<Ticket, 4> tickets{last.receive(0, {.sequence = 1, .segment = 1}, nullptr, &got[2], 4),
+                                        last.receive(1, {.sequence = 1}, nullptr, &got[3], 4),
+                                        last.receive(0, {.sequence = 1}, nullptr, &got[0], 4),
+                                        last.receive(0, {.sequence = 1}, nullptr, &got[1], 4)};
+    for (const Ticket ticket : tickets) CHECK(last.test(ticket));
     CHECK(got == values);
   }
 }
