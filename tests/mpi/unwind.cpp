@@ -2,8 +2,10 @@
 // with what must come. Usage: unwind where, with where = call | work | all.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tutti/session.hpp"
@@ -20,6 +22,8 @@ int main(int argc, char** argv) {
       throw std::runtime_error("thrown beside work");
     }
     if (throws) throw std::runtime_error("thrown in a session");
+    // Whoever called something else would be the first to fail.
+    if (where == "work") std::this_thread::sleep_for(std::chrono::seconds(20));
     world.barrier();
     fmt::print("not reached\n");
     return 0;
