@@ -21,6 +21,7 @@ std::span<const Command> commands();
 
 std::function<int()> attach_train(CLI::App& app);
 std::function<int()> attach_bench(CLI::App& app);
+std::function<int()> attach_tune(CLI::App& app);
 std::function<int()> attach_info(CLI::App& app);
 std::function<int()> attach_verify(CLI::App& app);
 std::function<int()> attach_explain(CLI::App& app);

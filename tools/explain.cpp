@@ -4,15 +4,24 @@
 #include <fstream>
 #include <memory>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/options.hpp"
+#include "bench/plan.hpp"
 #include "schedule/explain.hpp"
 #include "tools/command.hpp"
 #include "tools/parse.hpp"
+#include "tutti/session.hpp"
 
 namespace tutti::tools {
 namespace {
 
 struct Options {
+  std::string bytes;
+  std::string type = "f32";
+  std::string op = "sum";
+  std::string order;
+  std::string wire;
   Rank ranks = 4;
   std::string collective = "allreduce";
   std::string algorithm;
@@ -22,7 +31,27 @@ struct Options {
   std::string svg;
 };
 
+/// What a call would do on the ranks that this was started with.
+int run_plan(const Options& options) {
+  bench::PlanOptions plan{.collective = parse_collective(options.collective),
+                          .bytes = base::parse_bytes(options.bytes, "--bytes"),
+                          .type = dtype_from(options.type),
+                          .op = op_from(options.op),
+                          .root = options.root,
+                          .algorithm = options.algorithm};
+  if (!options.order.empty()) plan.order = options.order == "any" ? Order::any : Order::canonical;
+  if (!options.wire.empty()) plan.wire_bytes_per_second = base::parse_rate(options.wire, "--wire");
+  Session session;
+  const base::SteadyClock clock;
+  const std::string text = bench::explain_plan(session.world(), clock, plan);
+  if (session.world().rank() == 0) fmt::print("{}", text);
+  return 0;
+}
+
 int run(const Options& options) {
+  if (!options.bytes.empty()) return run_plan(options);
+  base::require(!options.algorithm.empty(),
+                "say which: --algorithm NAME for its schedule, or --bytes SIZE for what a call does here");
   const auto& algorithm =
       schedule::require_algorithm(parse_collective(options.collective), options.algorithm);
   const std::uint32_t radix = options.radix == 0 ? algorithm.radices.front() : options.radix;
@@ -54,8 +83,15 @@ std::function<int()> attach_explain(CLI::App& app) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app.add_option("--algorithm", options->algorithm, "Algorithm, as `tutti verify` lists them")
-      ->envname("TUTTI_EXPLAIN_ALGORITHM")
-      ->required();
+      ->envname("TUTTI_EXPLAIN_ALGORITHM");
+  app.add_option("--bytes", options->bytes,
+                 "Under mpirun: how a call with a message of this size runs here, why, and how well")
+      ->envname("TUTTI_BYTES");
+  app.add_option("--type", options->type, "Its element type")->capture_default_str();
+  app.add_option("--op", options->op, "Its reduction")->capture_default_str();
+  app.add_option("--order", options->order, "Its order of additions")
+      ->check(CLI::IsMember({"canonical", "any"}));
+  app.add_option("--wire", options->wire, "Rate of a node's link, such as 1gbit, for the bound");
   app.add_option("--collective", options->collective, "Collective")
       ->envname("TUTTI_COLLECTIVE")
       ->capture_default_str();

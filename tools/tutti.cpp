@@ -18,9 +18,10 @@ namespace {
 constexpr std::array table{
     Command{"train", "Train a model with data-parallel SGD on every rank that mpirun starts", attach_train},
     Command{"bench", "Measure collectives, and compare them with the MPI library's own", attach_bench},
+    Command{"tune", "Find out what is fastest on this machine, for later sessions to use", attach_tune},
     Command{"info", "Show what this build has and what this machine has", attach_info},
     Command{"verify", "Prove every collective algorithm for every rank count", attach_verify},
-    Command{"explain", "Show the schedule of an algorithm, step by step or as a drawing", attach_explain},
+    Command{"explain", "Show how a call runs here, or an algorithm's schedule step by step or as a drawing", attach_explain},
 };
 
 }  // namespace

@@ -16,4 +16,8 @@ int process_id() {
   return getpid();
 }
 
+int installed_processors() {
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+}
+
 }  // namespace tutti::base

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 
@@ -92,6 +93,21 @@ std::uint64_t parse_bytes(std::string_view text, std::string_view what) {
   return value << shift;
 }
 
+double parse_rate(std::string_view text, std::string_view what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string unit(text.substr(static_cast<std::size_t>(end - text.data())));
+  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (unit.ends_with("/s")) unit.resize(unit.size() - 2);
+  double bits = 0;
+  if (unit == "kbit") bits = 1e3;
+  if (unit == "mbit") bits = 1e6;
+  if (unit == "gbit") bits = 1e9;
+  require(error == std::errc() && bits > 0 && value > 0 && value < 1e6,
+          "{}='{}': expected a rate such as 100mbit, 1gbit or 2.5gbit", what, text);
+  return value * bits / 8;
+}
+
 CoreOptions CoreOptions::from_environment() {
   CoreOptions options;
   if (const auto order = environment("TUTTI_ORDER"); order && !order->empty()) {
@@ -125,6 +141,11 @@ CoreOptions CoreOptions::from_environment() {
   }
   if (const auto text = environment("TUTTI_SHARED_LIMIT"); text && !text->empty())
     options.shared_limit = parse_bytes(*text, "TUTTI_SHARED_LIMIT");
+  if (const auto text = environment("TUTTI_PROFILE")) options.profile = *text;
+  if (const auto cache = environment("XDG_CACHE_HOME"); cache && !cache->empty())
+    options.cache_folder = *cache + "/tutti";
+  else if (const auto home = environment("HOME"); home && !home->empty())
+    options.cache_folder = *home + "/.cache/tutti";
   if (const auto text = environment("TUTTI_LOG"); text && !text->empty()) {
     require(*text == "error" || *text == "warning" || *text == "info" || *text == "debug",
             "TUTTI_LOG='{}': expected error, warning, info or debug", *text);

@@ -64,6 +64,18 @@ Shape shape_of(const Options& options, std::uint64_t bytes, Rank ranks) {
   return {elements, elements, elements};
 }
 
+transport::NativeKind native_kind(Collective collective) {
+  using transport::NativeKind;
+  switch (collective) {
+    case Collective::allreduce: return NativeKind::allreduce;
+    case Collective::reduce_scatter: return NativeKind::reduce_scatter;
+    case Collective::allgather: return NativeKind::allgather;
+    case Collective::broadcast: return NativeKind::broadcast;
+    case Collective::reduce: break;
+  }
+  return NativeKind::reduce;
+}
+
 std::size_t iterations_for(const Options& options, std::uint64_t bytes) {
   if (options.iterations > 0) return options.iterations;
   if (bytes <= 16 << 10) return 300;
@@ -91,7 +103,7 @@ class Bench {
   Row run(std::uint64_t bytes) {
     shape_ = shape_of(options_, bytes, world_.size());
     Row row{.bytes = bytes, .count = shape_.count};
-    const std::size_t iterations = iterations_for(options_, bytes);
+    const std::size_t iterations = row.iterations = iterations_for(options_, bytes);
     std::vector<double> ours;
     std::vector<double> mpis;
     std::size_t wrong = 0;
@@ -178,13 +190,14 @@ class Bench {
 
   void call_native(const void* in, void* out) {
     const auto& o = options_;
-    switch (o.collective) {
-      case Collective::allreduce: native_->allreduce(in, out, shape_.count, o.type, o.op); return;
-      case Collective::reduce_scatter: native_->reduce_scatter(in, out, shape_.count, o.type, o.op); return;
-      case Collective::allgather: native_->allgather(in, out, shape_.count, o.type); return;
-      case Collective::broadcast: native_->broadcast(out, shape_.count, o.type, o.root); return;
-      case Collective::reduce: native_->reduce(in, out, shape_.count, o.type, o.op, o.root); return;
-    }
+    const bool broadcasts = o.collective == Collective::broadcast;
+    native_->run({.kind = native_kind(o.collective),
+                  .in = broadcasts ? nullptr : in,
+                  .out = out,
+                  .count = shape_.count,
+                  .type = o.type,
+                  .op = o.op,
+                  .root = o.root});
   }
 
   std::size_t count_wrong(bool native, bool in_place, std::uint64_t iteration) const {
@@ -260,7 +273,7 @@ std::vector<Row> measure(Communicator& world, transport::NativeCollectives* nati
                 "sizes from {} to {} bytes: the first must be at least 1 and not above the last",
                 options.begin, options.end);
   base::require(options.factor >= 2, "factor {}: expected at least 2", options.factor);
-  base::require(!options.versus || native == nullptr || native->knows(options.type),
+  base::require(!options.versus || native == nullptr || native->knows(options.type, 1),
                 "MPI has no type for {}: leave --versus away", name_of(options.type));
   Bench bench(world, options.versus ? native : nullptr, clock, options);
   std::vector<Row> rows;

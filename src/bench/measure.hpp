@@ -49,6 +49,7 @@ struct Timing {
 struct Row {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
+  std::size_t iterations = 0;
   Timing out_of_place;
   std::optional<Timing> in_place;
   std::optional<Timing> mpi;

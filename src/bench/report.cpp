@@ -136,7 +136,7 @@ std::string line(Format format, const Options& options, const Row& row) {
     case Format::nccl: return nccl_line(options, row);
     case Format::osu:
       return fmt::format("{:<12}{:>20.2f}{:>20.2f}{:>20.2f}{:>12}\n", row.bytes, us(ours.spread.median),
-                         us(ours.spread.p1), us(ours.spread.p99), options.iterations);
+                         us(ours.spread.p1), us(ours.spread.p99), row.iterations);
     case Format::csv: {
       const auto optional = [](bool there, double value) {
         return there ? fmt::format("{:.3f}", value) : "";

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/wait.hpp"
 #include "engine/overlap.hpp"
+#include "engine/predict.hpp"
 #include "engine/workspace.hpp"
 
 namespace tutti::engine {
@@ -25,13 +29,24 @@ CommunicatorState::CommunicatorState(std::shared_ptr<const Runtime> runtime,
                                      std::unique_ptr<transport::Transport> transport)
     : runtime_(std::move(runtime)),
       transport_(std::move(transport)),
-      engine_(*transport_, runtime_->options, calls_) {}
+      engine_(*transport_, runtime_->options, calls_) {
+  if (const Profile* profile = runtime_->profile.get()) engine_.set_links(profile->local, profile->remote);
+  if (transport::NativeCollectives* native = transport_->native())
+    library_ = std::make_unique<Library>(*native, rank(), size());
+}
 
-Request CommunicatorState::prepare(Request request, const CallOptions& options) const {
+/// The session's algorithm is for all allreduces that can; a call's is an order.
+Request CommunicatorState::prepare(Request request, const CallOptions& options) {
   request.prescale = options.prescale;
   request.any_order = options.order ? *options.order == Order::any : runtime_->options.any_order;
   request.algorithm = options.algorithm;
   request.name = options.name;
+  if (options.algorithm.empty() && request.collective == Collective::allreduce &&
+      !runtime_->options.algorithm.empty()) {
+    const Choice choice = parse_choice(request.collective, runtime_->options.algorithm);
+    if (choice.path == Path::schedule || refusal(request, choice).empty())
+      request.algorithm = runtime_->options.algorithm;
+  }
   return request;
 }
 
@@ -125,10 +140,84 @@ void CommunicatorState::poison(std::uint32_t sequence, const char* reason) {
   if (failure_.empty()) failure_ = fmt::format("operation #{}: {}", sequence, reason);
 }
 
-/// A named algorithm is one of the schedules.
-bool CommunicatorState::runs_in_node(const Request& request) const {
-  if (!node_ || !request.algorithm.empty()) return false;
-  return request.collective != Collective::allreduce || runtime_->options.algorithm.empty();
+std::string CommunicatorState::refusal(const Request& request, const Choice& choice) {
+  switch (choice.path) {
+    case Path::automatic: return {};
+    case Path::node: return node_ ? "" : "these ranks share no memory, or not all of them";
+    case Path::hierarchy:
+      if (!hierarchy_) return "these ranks are on one node, or not evenly on several";
+      return hierarchy_->accepts(request) ? "" : "this call cannot go through a hierarchy of nodes";
+    case Path::schedule: return engine_.refusal(request, choice);
+    case Path::library: break;
+  }
+  return library_ ? library_->refusal(request) : "there is no MPI below";
+}
+
+bool CommunicatorState::keeps_order(const Request& request, const Choice& choice) {
+  return choice.path != Path::schedule || engine_.keeps_order(request, choice);
+}
+
+CommunicatorState::Route CommunicatorState::route(const Request& request) {
+  if (!request.algorithm.empty()) {
+    const Choice choice = parse_choice(request.collective, request.algorithm);
+    const std::string problem = refusal(request, choice);
+    base::require(problem.empty(), "{}{} on {}: algorithm '{}': {}", schedule::name_of(request.collective),
+                  request.name.empty() ? "" : fmt::format(" '{}'", request.name),
+                  transport_->describe(rank()), request.algorithm, problem);
+    return {choice, nullptr};
+  }
+  if (!rules_.empty() && request.count > 0) {
+    const std::uint64_t bytes = message_bytes(request, size());
+    for (const Rule& rule : rules_) {
+      if (rule.matches(request, bytes) && refusal(request, rule.use).empty() &&
+          keeps_order(request, rule.use))
+        return {rule.use, &rule};
+    }
+  }
+  return {untuned(request), nullptr};
+}
+
+Choice CommunicatorState::untuned(const Request& request) {
+  if (node_) return {.path = Path::node};
+  if (hierarchy_ && hierarchy_->accepts(request)) return {.path = Path::hierarchy};
+  return {.path = Path::schedule};
+}
+
+CommunicatorState* CommunicatorState::rail() const {
+  return hierarchy_ ? &hierarchy_->rail() : nullptr;
+}
+
+double CommunicatorState::predict(const Request& request, const Choice& choice) {
+  const Profile* profile = runtime_->profile.get();
+  const schedule::Link memory = profile != nullptr ? profile->memory.value_or(default_memory) : default_memory;
+  const auto in_node = [&](Request part, Collective collective, Rank ranks) {
+    part.collective = collective;
+    return node_seconds(part, ranks, base::usable_processors(), false, limits_, memory);
+  };
+  switch (choice.path) {
+    case Path::node: return in_node(request, request.collective, size());
+    case Path::library: return std::numeric_limits<double>::infinity();
+    case Path::hierarchy: return hierarchy_->predict(request, in_node);
+    case Path::automatic:
+    case Path::schedule: break;
+  }
+  if (choice.algorithm == nullptr) return engine_.choose(request).seconds;
+  Request named = request;
+  const std::string text = text_of(choice);
+  named.algorithm = text;
+  return engine_.choose(named).seconds;
+}
+
+/// Of the profile's rules those that are for as many ranks on as many nodes.
+void CommunicatorState::bind_rules() {
+  if (!runtime_->profile) return;
+  for (const Rule& rule : runtime_->profile->rules) {
+    if (rule.serves(size(), nodes_)) rules_.push_back(rule);
+  }
+}
+
+std::string CommunicatorState::label(std::uint32_t sequence, const transport::Signature& signature) const {
+  return fmt::format("operation #{}, {}, on {}", sequence, describe(signature), transport_->describe(rank()));
 }
 
 template <class Run>
@@ -144,36 +233,61 @@ void CommunicatorState::guarded(std::uint32_t sequence, const Run& run) {
 void CommunicatorState::run(const Request& request) {
   check_alive(schedule::name_of(request.collective));
   check(request);
+  const bool plainly_in_node = node_ && rules_.empty() && request.algorithm.empty();
+  if (!plainly_in_node && !request.algorithm.empty()) route(request);  // throws before the call is numbered
   transport::Signature signature;
   const std::uint32_t sequence = number(request, signature);
+  if (!plainly_in_node || !unfinished_.empty()) return run_anyhow(request, sequence, signature);
+  guarded(sequence, [&] {
+    node::NodeOperation operation(*node_, limits_, request, sequence, signature);
+    runtime_->progress->run_alone(operation, runtime_->options.timeout);
+  });
+}
+
+void CommunicatorState::run_anyhow(const Request& request, std::uint32_t sequence,
+                                   const transport::Signature& signature) {
   Progress& progress = *runtime_->progress;
-  const Seconds timeout = runtime_->options.timeout;
-  if (runs_in_node(request)) {
-    guarded(sequence, [&] {
-      if (!unfinished_.empty()) {
-        progress.run(std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature),
-                     timeout);
-        return;
-      }
-      node::NodeOperation operation(*node_, limits_, request, sequence, signature);
-      progress.run_alone(operation, timeout);
-    });
-    return;
-  }
-  std::unique_ptr<Operation> operation = operation_for(request, sequence, signature);
-  guarded(sequence, [&] { progress.run(std::move(operation), timeout); });
+  bool blocking = false;
+  guarded(sequence, [&] {
+    progress.run(operation_for(request, sequence, signature, &blocking), runtime_->options.timeout);
+    if (!blocking) return;
+    // All ranks are in this call. Where MPI takes calls from one thread at a time, nobody else may make one
+    // meanwhile; else they may have to, for a call of another communicator that this rank's peers are in.
+    std::unique_lock lock(progress.token(), std::defer_lock);
+    if (!runtime_->many_threads) lock.lock();
+    library_->run(request);
+  });
+}
+
+std::unique_ptr<Operation> CommunicatorState::library_operation(const Request& request,
+                                                                std::uint32_t sequence,
+                                                                const transport::Signature& signature,
+                                                                bool* blocking) {
+  const Library::Entry entry = [&](const std::uint8_t* in, std::uint8_t* out) -> std::unique_ptr<Operation> {
+    const Request all_here{.input = in, .output = out, .count = 1, .type = DType::u8, .op = Op::max};
+    if (node_) return std::make_unique<node::NodeOperation>(*node_, limits_, all_here, sequence, signature);
+    return engine_.start(all_here, sequence);
+  };
+  return library_->start(request, entry, label(sequence, signature), blocking);
 }
 
 std::unique_ptr<Operation> CommunicatorState::operation_for(const Request& request, std::uint32_t sequence,
-                                                            const transport::Signature& signature) {
-  if (runs_in_node(request))
-    return std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature);
-  const bool named = request.collective == Collective::allreduce && !runtime_->options.algorithm.empty();
-  if (hierarchy_ && !named && hierarchy_->accepts(request)) {
-    return hierarchy_->start(request, fmt::format("operation #{}, {}, on {}", sequence, describe(signature),
-                                                  transport_->describe(rank())));
+                                                            const transport::Signature& signature,
+                                                            bool* blocking) {
+  const auto [choice, rule] = route(request);
+  switch (choice.path) {
+    case Path::node:
+      return std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature);
+    case Path::hierarchy: return hierarchy_->start(request, label(sequence, signature));
+    case Path::library: return library_operation(request, sequence, signature, blocking);
+    case Path::automatic:
+    case Path::schedule: break;
   }
-  return engine_.start(request, sequence);
+  if (rule == nullptr) return engine_.start(request, sequence);
+  const std::string text = text_of(choice);
+  Request tuned = request;
+  tuned.algorithm = text;
+  return engine_.start(tuned, sequence);
 }
 
 std::unique_ptr<Operation> CommunicatorState::make(const Request& request) {
@@ -185,6 +299,7 @@ std::unique_ptr<Operation> CommunicatorState::make(const Request& request) {
 std::shared_ptr<Pending> CommunicatorState::start(const Request& request) {
   check_alive(schedule::name_of(request.collective));
   check(request);
+  if (!request.algorithm.empty()) route(request);  // throws before the call is numbered
   transport::Signature signature;
   const std::uint32_t sequence = number(request, signature);
   auto pending =
@@ -231,10 +346,17 @@ void CommunicatorState::lay_out(std::shared_ptr<transport::MemorySharer> sharer,
   const std::vector<std::int32_t> nodes = gather_numbers(node, "layout");
   const bool remote = std::ranges::any_of(nodes, [&](std::int32_t other) { return other != nodes.front(); });
   engine_.set_remote(remote);
+  nodes_ = remote ? static_cast<Rank>(std::set<std::int32_t>(nodes.begin(), nodes.end()).size()) : 1;
   if (!remote) {
     share_memory();
+    bind_rules();
     return;
   }
+  lay_out_nodes(nodes);
+  bind_rules();
+}
+
+void CommunicatorState::lay_out_nodes(const std::vector<std::int32_t>& nodes) {
   const auto layout = layout_of(nodes);
   if (!layout || layout->local == 1) return;
   const Rank place_in_node = rank() % layout->local;
@@ -245,7 +367,7 @@ void CommunicatorState::lay_out(std::shared_ptr<transport::MemorySharer> sharer,
   const auto node_part = part(rank() / layout->local);
   const auto rail = part(place_in_node);
   rail->engine_.set_remote(true);
-  node_part->lay_out(sharer_, node);
+  node_part->lay_out(sharer_, node_number_);
   // All nodes go one way, or none.
   const auto sharing = gather_numbers(node_part->node() != nullptr ? 1 : 0, "sharing");
   if (std::ranges::find(sharing, 0) == sharing.end())

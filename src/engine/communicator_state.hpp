@@ -10,9 +10,12 @@
 
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "engine/choice.hpp"
 #include "engine/hierarchy.hpp"
+#include "engine/library_engine.hpp"
 #include "engine/node/group.hpp"
 #include "engine/node/operation.hpp"
+#include "engine/profile.hpp"
 #include "engine/progress.hpp"
 #include "engine/schedule_engine.hpp"
 #include "engine/signature.hpp"
@@ -28,6 +31,9 @@ struct Runtime {
   /// The only thread that may call, where MPI was initialized so; the default: any.
   std::thread::id only_thread = {};
   base::Log log{base::Level::warning, "tutti"};
+  std::shared_ptr<const Profile> profile = {};  ///< null: none
+  /// MPI takes calls from several threads at a time.
+  bool many_threads = false;
 };
 
 /// How long work may still take while an exception passes through its owner.
@@ -53,7 +59,7 @@ class CommunicatorState {
   const Runtime& runtime() const { return *runtime_; }
 
   /// What the next operation would be called on in a request: defaults of the session filled in.
-  Request prepare(Request request, const CallOptions& options) const;
+  Request prepare(Request request, const CallOptions& options);
 
   void run(const Request& request);
   std::shared_ptr<Pending> start(const Request& request);
@@ -62,6 +68,35 @@ class CommunicatorState {
   /// Collective, before any other call: this rank is on node `node`. Ranks of a node share memory from now
   /// on; where that cannot be had it is said, and messages do.
   void lay_out(std::shared_ptr<transport::MemorySharer> sharer, std::int32_t node);
+  /// How a call is carried out, and the rule of the profile that says so, if one does. Throws InvalidArgument
+  /// if it names a way that it cannot go.
+  struct Route {
+    Choice choice;
+    const Rule* rule = nullptr;
+  };
+
+  Route route(const Request& request);
+  /// Without the profile.
+  Choice untuned(const Request& request);
+  /// Predicted seconds of that way; infinite for the MPI library's own call, which nobody can look into.
+  double predict(const Request& request, const Choice& choice);
+  /// Why a call cannot go that way; empty: it can.
+  std::string refusal(const Request& request, const Choice& choice);
+  /// The result has the bits that the request asks for.
+  bool keeps_order(const Request& request, const Choice& choice);
+
+  /// Nodes that the ranks are on; 0: not known.
+  Rank nodes() const { return nodes_; }
+
+  /// Collective: the node of every rank, by number.
+  std::vector<std::int32_t> nodes_of_ranks() { return gather_numbers(node_number_, "nodes"); }
+
+  /// Null: none.
+  const Hierarchy* hierarchy() const { return hierarchy_.get(); }
+
+  /// Where ranks are on several nodes: those of this rank's rail. Null where there is no hierarchy.
+  CommunicatorState* rail() const;
+
   /// Numbers a call and makes its operation, for an operation that this one is a part of.
   std::unique_ptr<Operation> make(const Request& request);
   /// Collective. Memory of this rank, in the arena where there is one.
@@ -81,12 +116,17 @@ class CommunicatorState {
   std::string problem(const Request& request) const;
   bool plain(const Request& request) const;
   void check_alive(std::string_view call);
-  bool runs_in_node(const Request& request) const;
   transport::NodePlace place();
   std::vector<std::int32_t> gather_numbers(std::int32_t mine, std::string_view name);
   std::unique_ptr<Operation> operation_for(const Request& request, std::uint32_t sequence,
-                                           const transport::Signature& signature);
+                                           const transport::Signature& signature, bool* blocking = nullptr);
+  std::unique_ptr<Operation> library_operation(const Request& request, std::uint32_t sequence,
+                                               const transport::Signature& signature, bool* blocking);
+  void run_anyhow(const Request& request, std::uint32_t sequence, const transport::Signature& signature);
+  void bind_rules();
+  std::string label(std::uint32_t sequence, const transport::Signature& signature) const;
   void share_memory();
+  void lay_out_nodes(const std::vector<std::int32_t>& nodes);
   template <class Run>
   void guarded(std::uint32_t sequence, const Run& run);
   void forget_finished();
@@ -103,6 +143,9 @@ class CommunicatorState {
   node::Limits limits_;
   std::int32_t node_number_ = 0;
   std::unique_ptr<Hierarchy> hierarchy_;  ///< null: one node, or nodes that do not fit
+  std::unique_ptr<Library> library_;      ///< null: there is no library below
+  Rank nodes_ = 0;
+  std::vector<Rule> rules_;  ///< of the profile, those for these ranks
   std::vector<std::pair<std::uint32_t, std::shared_ptr<Pending>>> unfinished_;
   std::string failure_;
   const int exceptions_ = std::uncaught_exceptions();

@@ -46,6 +46,7 @@ class HierarchyOperation final : public Operation {
  public:
   HierarchyOperation(Hierarchy& hierarchy, const Request& request, std::string label)
       : hierarchy_(hierarchy), request_(request), label_(std::move(label)) {
+    request_.algorithm = {};  // of the parts
     const auto local = static_cast<std::size_t>(hierarchy.layout_.local);
     const std::size_t size = request.element_bytes();
     std::size_t done = 0;
@@ -280,8 +281,28 @@ std::string Hierarchy::describe() const {
                      layout_.local);
 }
 
+double Hierarchy::predict(const Request& request,
+                          const std::function<double(Request, Collective, Rank)>& in_node) const {
+  const std::size_t bytes = request.count * request.element_bytes();
+  Request wire = request;
+  wire.algorithm = {};
+  if (bytes <= leader_bytes) {
+    return in_node(request, Collective::reduce, layout_.local) +
+           rail_->predict(wire, {.path = Path::schedule}) +
+           in_node(request, Collective::broadcast, layout_.local);
+  }
+  Request part = request;
+  part.count = wire.count = request.count / static_cast<std::size_t>(layout_.local);
+  const double node = in_node(part, Collective::reduce_scatter, layout_.local) +
+                      in_node(part, Collective::allgather, layout_.local);
+  const double rails = rail_->predict(wire, {.path = Path::schedule});
+  // One of them fills the time; of the other only the first and the last segment show.
+  const double segments = std::max(1.0, static_cast<double>(bytes) / segment_bytes);
+  return std::max(node, rails) + std::min(node, rails) / segments;
+}
+
 bool Hierarchy::accepts(const Request& request) const {
-  if (request.collective != Collective::allreduce || !request.algorithm.empty()) return false;
+  if (request.collective != Collective::allreduce) return false;
   // Partial sums of half types, and of integer averages, are wider than the buffers they would be put in.
   if (kernel::accumulator(request.type, request.op) != request.type) return false;
   const bool free = !is_floating(request.type) || request.op == Op::min || request.op == Op::max;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,12 @@ class Hierarchy {
   std::unique_ptr<Operation> start(const Request& request, std::string label);
 
   CommunicatorState& node() const { return *node_; }
+
+  CommunicatorState& rail() const { return *rail_; }
+
+  /// `in_node` predicts a collective of a node's ranks: (request, collective, ranks).
+  double predict(const Request& request,
+                 const std::function<double(Request, schedule::Collective, Rank)>& in_node) const;
 
   /// "rails between 2 nodes of 4 ranks, …".
   std::string describe() const;

@@ -26,6 +26,7 @@ void run_rank(std::unique_ptr<transport::Transport> endpoint, Rank ranks, const 
               const std::function<void(Communicator&)>& body) {
   auto runtime = std::make_shared<Runtime>();
   runtime->options = options.core;
+  runtime->profile = options.profile;
   const auto limits = base::WaitLimits::for_load(static_cast<unsigned>(ranks), base::usable_processors());
   runtime->progress =
       std::make_shared<Progress>(std::make_shared<base::SteadyClock>(), limits,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/options.hpp"
+#include "engine/profile.hpp"
 #include "transport/faulty.hpp"
 #include "transport/loopback.hpp"
 #include "tutti/communicator.hpp"
@@ -19,6 +20,7 @@ struct LocalOptions {
   std::vector<std::int32_t> nodes = {};  ///< with shared memory: the node of each rank; empty: one node
   bool background_thread = false;        ///< asynchronous work advances on a thread of each rank
   transport::FaultPlan faults = {};      ///< on every rank
+  std::shared_ptr<const Profile> profile = {};
 };
 
 /// Runs `body` on `ranks` ranks, each a thread of this process with a communicator over loopback: the

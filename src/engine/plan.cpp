@@ -22,11 +22,6 @@ constexpr std::size_t align_up(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-bool is_reduction(Collective collective) {
-  return collective == Collective::allreduce || collective == Collective::reduce ||
-         collective == Collective::reduce_scatter;
-}
-
 bool is_receive(Kind kind) {
   return kind == Kind::recv || kind == Kind::recv_reduce || kind == Kind::recv_slot;
 }
@@ -120,7 +115,7 @@ class PlanCompiler {
   void start_states() {
     for (std::uint32_t b = 0; b < blocks_.size(); ++b) {
       BlockState& block = blocks_[b];
-      if (is_reduction(plan_.collective_)) {
+      if (schedule::adds(plan_.collective_)) {
         block = {State::input, plan_.scaled_ ? use(Place::partial) : Place::input};
       } else if (plan_.collective_ == Collective::allgather ? std::cmp_equal(b, plan_.rank_)
                                                             : plan_.rank_ == root_) {
@@ -373,7 +368,7 @@ class PlanCompiler {
   }
 
   void find_untouched() {
-    if (!is_reduction(plan_.collective_)) return;
+    if (!schedule::adds(plan_.collective_)) return;
     const auto untouched = [&](std::uint32_t b) {
       return blocks_[b].state == State::input && output_holds(plan_.collective_, plan_.rank_, root_, b);
     };
@@ -405,11 +400,12 @@ class PlanCompiler {
   std::map<std::pair<Rank, std::uint32_t>, std::vector<bool>> peers_;
 };
 
-Plan::Plan(const schedule::Schedule& schedule, const Request& request, Rank rank, std::uint64_t segment_bytes)
+Plan::Plan(const schedule::Schedule& schedule, const Request& request, Rank rank, std::uint64_t segment_bytes,
+           std::uint32_t in_flight)
     : collective_(request.collective),
       op_(request.op),
       type_(request.type),
-      accumulator_(is_reduction(request.collective) ? kernel::accumulator(request.type, request.op)
+      accumulator_(schedule::adds(request.collective) ? kernel::accumulator(request.type, request.op)
                                                     : request.type),
       scaled_(request.prescale != 1.0),
       prescale_(request.prescale),
@@ -417,7 +413,8 @@ Plan::Plan(const schedule::Schedule& schedule, const Request& request, Rank rank
                                               : static_cast<std::uint64_t>(schedule.ranks())),
       ranks_(schedule.ranks()),
       rank_(rank),
-      geometry_(request, schedule.ranks(), rank, schedule.blocks(), segment_bytes) {
+      geometry_(request, schedule.ranks(), rank, schedule.blocks(), segment_bytes),
+      in_flight_(in_flight) {
   PlanCompiler(*this, schedule, request).run();
 }
 

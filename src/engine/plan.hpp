@@ -66,12 +66,16 @@ struct Workspace;
 class Plan {
  public:
   /// Throws Error if the schedule breaks the rules of schedule.hpp in a way that cannot be executed.
-  Plan(const schedule::Schedule& schedule, const Request& request, Rank rank, std::uint64_t segment_bytes);
+  Plan(const schedule::Schedule& schedule, const Request& request, Rank rank, std::uint64_t segment_bytes,
+       std::uint32_t in_flight);
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
   ~Plan();
 
   const Geometry& geometry() const { return geometry_; }
+
+  /// Segments that may be on their way at a time.
+  std::uint32_t in_flight() const { return in_flight_; }
 
   std::span<const Strand> strands() const { return strands_; }
 
@@ -124,6 +128,7 @@ class Plan {
   Rank ranks_;
   Rank rank_;
   Geometry geometry_;
+  std::uint32_t in_flight_;
   std::vector<Strand> strands_;
   std::vector<Move> moves_;
   std::vector<Piece> pieces_;

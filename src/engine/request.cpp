@@ -23,4 +23,9 @@ bool Request::in_place(Rank rank) const {
   return input == output;
 }
 
+bool order_is_free(const Request& request, Rank ranks) {
+  if (request.collective == Collective::allgather || request.collective == Collective::broadcast) return true;
+  return !is_floating(request.type) || request.op == Op::min || request.op == Op::max || ranks <= 2;
+}
+
 }  // namespace tutti::engine

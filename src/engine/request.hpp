@@ -36,6 +36,10 @@ struct Request {
   std::size_t element_bytes() const { return size_of(type); }
 };
 
+/// Every order of additions gives the same bits: nothing is added, or integers are, or the order is the same
+/// but for the operands' places.
+bool order_is_free(const Request& request, Rank ranks);
+
 /// What a turn of work has brought.
 enum class Turn : std::uint8_t { idle, moved, done };
 

@@ -27,7 +27,7 @@ constexpr Seconds time_between_inquiries{2};
 
 ScheduleOperation::ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request,
                                      transport::Transport& transport, const CallLog& calls, node::Group* node,
-                                     std::uint32_t sequence, std::uint32_t segments_in_flight)
+                                     std::uint32_t sequence)
     : plan_(std::move(plan)),
       input_(static_cast<const std::byte*>(request.input)),
       output_(static_cast<std::byte*>(request.output)),
@@ -37,7 +37,7 @@ ScheduleOperation::ScheduleOperation(std::shared_ptr<Plan> plan, const Request& 
       sequence_(sequence),
       signature_(calls.at(sequence)) {
   const auto window =
-      std::min<std::uint64_t>({segments_in_flight, plan_->geometry().segments(), transport::segment_window});
+      std::min<std::uint64_t>({plan_->in_flight(), plan_->geometry().segments(), transport::segment_window});
   segments_.resize(window);
   for (Segment& segment : segments_) segment.index = none;
 }

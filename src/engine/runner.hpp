@@ -20,8 +20,7 @@ class ScheduleOperation final : public Operation {
  public:
   /// `transport` and `calls` must outlive the operation.
   ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request, transport::Transport& transport,
-                    const CallLog& calls, node::Group* node, std::uint32_t sequence,
-                    std::uint32_t segments_in_flight);
+                    const CallLog& calls, node::Group* node, std::uint32_t sequence);
   ~ScheduleOperation() override;
 
   Turn advance() override;

@@ -24,7 +24,7 @@ constexpr schedule::Link default_link{
     .latency_s = 2e-6, .seconds_per_byte = 1.5e-10, .reduce_seconds_per_byte = 5e-11};
 
 /// The same between machines: 10 Gbit/s, and what the network's software takes.
-constexpr schedule::Link remote_link{
+constexpr schedule::Link default_remote_link{
     .latency_s = 25e-6, .seconds_per_byte = 8e-10, .reduce_seconds_per_byte = 5e-11};
 
 /// Within a node a message has no better size than as long as possible; buffers that are used again like to
@@ -34,17 +34,21 @@ constexpr std::uint32_t local_segments = 2;
 /// Enough that the wire is full while this rank adds; more only fill the queues of sockets.
 constexpr std::uint32_t remote_segments = 8;
 
-/// Every order of additions gives the same bits.
-bool order_is_free(const Request& request, Rank ranks) {
-  if (request.collective == Collective::allgather || request.collective == Collective::broadcast) return true;
-  return !is_floating(request.type) || request.op == Op::min || request.op == Op::max || ranks <= 2;
-}
-
 }  // namespace
 
 ScheduleEngine::ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options,
                                const CallLog& calls)
-    : transport_(transport), options_(options), calls_(calls) {}
+    : transport_(transport),
+      options_(options),
+      calls_(calls),
+      local_link_(default_link),
+      remote_link_(default_remote_link) {}
+
+void ScheduleEngine::set_links(const std::optional<schedule::Link>& local,
+                               const std::optional<schedule::Link>& remote) {
+  local_link_ = local.value_or(local_link_);
+  remote_link_ = remote.value_or(remote_link_);
+}
 
 bool ScheduleEngine::is_canonical(const Algorithm& algorithm, Rank root, std::uint32_t radix) {
   const auto key = std::pair(&algorithm, std::pair(root, radix));
@@ -71,44 +75,68 @@ double ScheduleEngine::seconds(const Algorithm& algorithm, std::uint32_t radix,
   double slowest = 0;
   for (const Rank rank : {request.root, Rank{0}, transport_.size() - 1}) {
     slowest = std::max(slowest, schedule::predict(schedule, rank, elements * request.element_bytes(),
-                                                  remote_ ? remote_link : default_link));
+                                                  link()));
   }
   return slowest;
 }
 
-ScheduleEngine::Choice ScheduleEngine::named(const Request& request, std::string_view wanted) {
-  const Algorithm* algorithm = &schedule::require_algorithm(request.collective, wanted);
-  const std::uint32_t radix = algorithm->radices.front();
-  const schedule::Shape shape{transport_.size(), transport_.rank(), radix, request.root};
-  base::require(algorithm->accepts(shape), "{} '{}' does not work for {} ranks",
-                schedule::name_of(request.collective), wanted, transport_.size());
-  return {algorithm, radix, seconds(*algorithm, radix, request)};
+std::string ScheduleEngine::refusal(const Request& request, const Choice& choice) const {
+  const schedule::Shape shape{transport_.size(), transport_.rank(), choice.radix, request.root};
+  if (choice.algorithm->accepts(shape)) return {};
+  return fmt::format("{} '{}' does not work for {} ranks", schedule::name_of(request.collective),
+                     text_of(choice), transport_.size());
 }
 
-ScheduleEngine::Choice ScheduleEngine::fastest(const Request& request) {
-  Choice best{.seconds = std::numeric_limits<double>::infinity()};
-  const bool canonical_only = !request.any_order && !order_is_free(request, transport_.size());
+bool ScheduleEngine::keeps_order(const Request& request, const Choice& choice) {
+  return request.any_order || order_is_free(request, transport_.size()) ||
+         is_canonical(*choice.algorithm, request.root, choice.radix);
+}
+
+ScheduleEngine::Priced ScheduleEngine::named(const Request& request) {
+  const Choice choice = parse_choice(request.collective, request.algorithm);
+  base::require(choice.path == Path::schedule, "'{}' is no schedule", request.algorithm);
+  const std::string problem = refusal(request, choice);
+  base::require(problem.empty(), "{}", problem);
+  return {choice, seconds(*choice.algorithm, choice.radix, request)};
+}
+
+ScheduleEngine::Priced ScheduleEngine::fastest(const Request& request) {
+  Priced best{.choice = {}, .seconds = std::numeric_limits<double>::infinity()};
   for (const Algorithm& algorithm : schedule::algorithms()) {
     if (algorithm.collective != request.collective) continue;
     if (transport_.size() > direct_limit && (algorithm.name == "direct" || algorithm.name == "one_shot"))
       continue;
     for (const std::uint32_t radix : algorithm.radices) {
-      if (!algorithm.accepts({transport_.size(), transport_.rank(), radix, request.root})) continue;
+      const Choice choice{.path = Path::schedule, .algorithm = &algorithm, .radix = radix};
+      if (!refusal(request, choice).empty()) continue;
       const double predicted = seconds(algorithm, radix, request);
-      if (predicted >= best.seconds) continue;
-      if (canonical_only && !is_canonical(algorithm, request.root, radix)) continue;
-      best = {&algorithm, radix, predicted};
+      // The proof last: it costs more.
+      if (predicted < best.seconds && keeps_order(request, choice)) best = {choice, predicted};
     }
   }
-  if (best.algorithm != nullptr) return best;
+  if (best.choice.algorithm != nullptr) return best;
   // Many ranks and nothing else in canonical order: direct after all.
-  return named(request, "direct");
+  Request direct = request;
+  direct.algorithm = "direct";
+  return named(direct);
 }
 
-ScheduleEngine::Choice ScheduleEngine::choose(const Request& request) {
-  std::string_view wanted = request.algorithm;
-  if (wanted.empty() && request.collective == Collective::allreduce) wanted = options_.algorithm;
-  return wanted.empty() ? fastest(request) : named(request, wanted);
+std::vector<ScheduleEngine::Priced> ScheduleEngine::candidates(const Request& request) {
+  std::vector<Priced> all;
+  for (const Algorithm& algorithm : schedule::algorithms()) {
+    if (algorithm.collective != request.collective) continue;
+    for (const std::uint32_t radix : algorithm.radices) {
+      const Choice choice{.path = Path::schedule, .algorithm = &algorithm, .radix = radix};
+      if (refusal(request, choice).empty() && keeps_order(request, choice))
+        all.push_back({choice, seconds(algorithm, radix, request)});
+    }
+  }
+  std::ranges::stable_sort(all, {}, &Priced::seconds);
+  return all;
+}
+
+ScheduleEngine::Priced ScheduleEngine::choose(const Request& request) {
+  return request.algorithm.empty() ? fastest(request) : named(request);
 }
 
 Seconds ScheduleEngine::predict(const Request& request) {
@@ -116,13 +144,15 @@ Seconds ScheduleEngine::predict(const Request& request) {
 }
 
 const Algorithm* ScheduleEngine::reference(const Request& request) {
-  return choose(request).algorithm;
+  return choose(request).choice.algorithm;
 }
 
 /// Between nodes so long that no message is longer than the limit. MPI libraries send such messages at once;
 /// for longer ones they ask the receiver first, and over TCP the question waits behind all bytes that are in
 /// the sockets' queues.
-std::uint64_t ScheduleEngine::segment_for(const schedule::Schedule& schedule, Rank root) const {
+std::uint64_t ScheduleEngine::segment_for(const schedule::Schedule& schedule, const Choice& choice,
+                                          Rank root) const {
+  if (choice.segment_bytes != 0) return choice.segment_bytes;
   if (options_.segment_bytes != 0) return options_.segment_bytes;
   if (!remote_) return local_segment_bytes;
   std::uint32_t longest = 1;
@@ -139,22 +169,25 @@ std::uint64_t ScheduleEngine::segment_for(const schedule::Schedule& schedule, Ra
   return options_.message_bytes * schedule.blocks() / longest;
 }
 
+std::uint32_t ScheduleEngine::in_flight(const Choice& choice) const {
+  if (choice.in_flight != 0) return choice.in_flight;
+  if (options_.segments_in_flight != 0) return options_.segments_in_flight;
+  return remote_ ? remote_segments : local_segments;
+}
+
 std::shared_ptr<Plan> ScheduleEngine::plan_for(const Request& request) {
   const bool in_place = request.in_place(transport_.rank());
   if (auto known = plans_.find(request, in_place)) return known;
-  const Choice choice = choose(request);
+  const Choice choice = choose(request).choice;
   const schedule::Generated schedule(*choice.algorithm, transport_.size(), request.root, choice.radix);
-  auto plan =
-      std::make_shared<Plan>(schedule, request, transport_.rank(), segment_for(schedule, request.root));
+  auto plan = std::make_shared<Plan>(schedule, request, transport_.rank(),
+                                     segment_for(schedule, choice, request.root), in_flight(choice));
   plans_.insert(request, in_place, plan);
   return plan;
 }
 
 std::unique_ptr<Operation> ScheduleEngine::start(const Request& request, std::uint32_t sequence) {
-  return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, calls_, node_, sequence,
-                                             options_.segments_in_flight != 0 ? options_.segments_in_flight
-                                             : remote_                        ? remote_segments
-                                                                              : local_segments);
+  return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, calls_, node_, sequence);
 }
 
 }  // namespace tutti::engine

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <fstream>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "base/host.hpp"
 #include "base/wait.hpp"
 #include "engine/communicator_state.hpp"
+#include "engine/profile.hpp"
 #include "schedule/schedule.hpp"
 #include "transport/mpi.hpp"
 
@@ -39,8 +42,7 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
   std::string complaint;
   try {
     options = base::CoreOptions::from_environment();
-    if (!options.algorithm.empty())
-      schedule::require_algorithm(schedule::Collective::allreduce, options.algorithm);
+    if (!options.algorithm.empty()) engine::parse_choice(schedule::Collective::allreduce, options.algorithm);
   } catch (const InvalidArgument& error) {
     complaint = error.what();
   }
@@ -52,6 +54,59 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
                   options.any_order ? "any" : "canonical", options.algorithm, options.segment_bytes,
                   options.shared_memory, options.shared_cell));
   return options;
+}
+
+struct ProfileFile {
+  std::string path;
+  std::string text;  ///< empty: there is none
+  std::string complaint;
+};
+
+ProfileFile read_profile(const base::CoreOptions& options, const std::string& machine) {
+  ProfileFile file;
+  const bool named = !options.profile.empty();
+  if (options.profile == "off" || (!named && options.cache_folder.empty())) return file;
+  file.path = named ? options.profile : engine::profile_path(options.cache_folder, machine);
+  std::ifstream stream(file.path);
+  std::ostringstream text;
+  if (stream) text << stream.rdbuf();
+  file.text = text.str();
+  if (named && file.text.empty())
+    file.complaint = fmt::format(
+        "TUTTI_PROFILE='{}': no such file, or an empty one; write it with tutti tune, or set TUTTI_PROFILE=off",
+        file.path);
+  return file;
+}
+
+/// What rank 0 has, for all; null: nothing, or nothing that fits.
+std::shared_ptr<const engine::Profile> agreed_profile(const MpiEnvironment& mpi,
+                                                      const base::CoreOptions& options,
+                                                      const base::Log& log) {
+  const std::string machine = engine::fingerprint(mpi.library());
+  ProfileFile file;
+  if (mpi.rank() == 0) file = read_profile(options, machine);
+  mpi.agree(file.complaint);
+  const std::string path = mpi.broadcast(file.path);
+  const std::string text = mpi.broadcast(file.text);
+  if (text.empty()) return nullptr;
+  const bool named = mpi.broadcast(options.profile) == path;
+  const bool speaks = mpi.rank() == 0;
+  try {
+    auto profile = std::make_shared<engine::Profile>(engine::Profile::parse(text, path));
+    if (speaks) {
+      for (const std::string& warning : profile->warnings) log(base::Level::warning, "{}", warning);
+    }
+    if (mpi.all(profile->machine == machine)) return profile;
+    if (speaks) {
+      log(base::Level::warning, "profile '{}' was made on another machine than some of these ({}; here {}): {}",
+          path, profile->machine, machine, named ? "used, as it was named" : "not used; tune here");
+    }
+    return named ? profile : nullptr;
+  } catch (const InvalidArgument& error) {
+    if (named) throw base::AgreedError(error.what());
+    if (speaks) log(base::Level::warning, "{}; it is not used", error.what());
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -71,6 +126,8 @@ class Session::Impl {
         std::make_shared<engine::Progress>(std::make_shared<base::SteadyClock>(), limits, unattended);
     runtime->log = base::Log(base::level_from(runtime->options.log_level),
                              fmt::format("rank {} of {}, {}", mpi_.rank(), mpi_.size(), base::host_name()));
+    runtime->profile = agreed_profile(mpi_, runtime->options, runtime->log);
+    runtime->many_threads = mpi_.thread_level() == ThreadLevel::multiple;
     const bool shares = runtime->options.shared_memory;
     auto sharer = transport::make_process_sharer(runtime->options.shared_limit);
     auto state = std::make_shared<engine::CommunicatorState>(std::move(runtime), mpi_.world());

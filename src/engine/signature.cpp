@@ -34,8 +34,7 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
 
 transport::Signature signature_of(const Request& request) {
   transport::Signature signature;
-  const bool reduces = request.collective != schedule::Collective::allgather &&
-                       request.collective != schedule::Collective::broadcast;
+  const bool reduces = schedule::adds(request.collective);
   signature.words[word_kind] = static_cast<std::uint64_t>(request.collective) << 56U |
                                static_cast<std::uint64_t>(request.type) << 48U |
                                (reduces ? static_cast<std::uint64_t>(request.op) : 0xff) << 40U |

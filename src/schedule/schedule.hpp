@@ -101,6 +101,11 @@ struct Algorithm {
   void (*emit)(Shape, std::uint32_t strand, std::uint32_t round, Sink&);
 };
 
+/// Contributions are added, not only moved.
+constexpr bool adds(Collective collective) {
+  return collective != Collective::allgather && collective != Collective::broadcast;
+}
+
 /// Every algorithm: the only registration point.
 std::span<const Algorithm> algorithms();
 /// nullptr if there is none of this name for this collective.

@@ -138,14 +138,25 @@ void MpiEnvironment::agree(const std::string& complaint) const {
 }
 
 void MpiEnvironment::require_same(const std::string& what, const std::string& value) const {
-  std::string reference = value;
-  int length = static_cast<int>(reference.size());
-  mpi_check(MPI_Bcast(&length, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
-  reference.resize(static_cast<std::size_t>(length));
-  mpi_check(MPI_Bcast(reference.data(), length, MPI_CHAR, 0, MPI_COMM_WORLD), "MPI_Bcast");
+  const std::string reference = broadcast(value);
   agree(reference == value ? ""
                            : fmt::format("{}: '{}' here, '{}' on rank 0; it must be the same on every rank",
                                          what, value, reference));
+}
+
+bool MpiEnvironment::all(bool mine) const {
+  int value = mine ? 1 : 0;
+  mpi_check(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+  return value != 0;
+}
+
+std::string MpiEnvironment::broadcast(const std::string& mine) const {
+  std::string text = mine;
+  int length = static_cast<int>(text.size());
+  mpi_check(MPI_Bcast(&length, 1, MPI_INT, 0, MPI_COMM_WORLD), "MPI_Bcast");
+  text.resize(static_cast<std::size_t>(length));
+  mpi_check(MPI_Bcast(text.data(), length, MPI_CHAR, 0, MPI_COMM_WORLD), "MPI_Bcast");
+  return text;
 }
 
 std::unique_ptr<Transport> MpiEnvironment::world() const {

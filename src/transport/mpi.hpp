@@ -53,6 +53,11 @@ class MpiEnvironment {
   /// Collective. Throws InvalidArgument on every rank if `value` is not the same everywhere.
   void require_same(const std::string& what, const std::string& value) const;
 
+  /// Collective. True if `mine` is true on every rank.
+  bool all(bool mine) const;
+  /// Collective: the text of rank 0.
+  std::string broadcast(const std::string& mine) const;
+
   /// Collective: a transport over a duplicate of MPI_COMM_WORLD.
   std::unique_ptr<Transport> world() const;
   [[noreturn]] static void abort(int status);

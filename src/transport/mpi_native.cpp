@@ -40,13 +40,46 @@ int to_int(std::size_t count) {
   return static_cast<int>(count);
 }
 
-const void* or_in_place(const void* in, const void* out) {
-  return in == out ? MPI_IN_PLACE : in;
+/// The call's arguments as MPI wants them.
+struct Arguments {
+  explicit Arguments(const NativeCall& call)
+      : in(call.in == call.out ? MPI_IN_PLACE : call.in),
+        out(call.out),
+        count(to_int(call.count)),
+        type(mpi_type(call.type)),
+        op(mpi_op(call.op)),
+        root(call.root) {}
+
+  const void* in;
+  void* out;
+  int count;
+  MPI_Datatype type;
+  MPI_Op op;
+  int root;
+};
+
+class Request final : public NativeRequest {
+ public:
+  bool test() override {
+    int done = 0;
+    mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    return done != 0;
+  }
+
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+
+/// On the root of a reduction in place the input stands in the output; elsewhere it is the input.
+const void* input_of_reduce(const NativeCall& call, MPI_Comm comm) {
+  if (call.in != call.out) return call.in;
+  int rank = 0;
+  mpi_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return rank == call.root ? MPI_IN_PLACE : call.in;
 }
 
 class Native final : public NativeCollectives {
  public:
-  Native() { mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup"); }
+  Native(MPI_Comm comm, bool owns) : comm_(comm), owns_(owns) {}
 
   Native(const Native&) = delete;
   Native& operator=(const Native&) = delete;
@@ -54,44 +87,79 @@ class Native final : public NativeCollectives {
   ~Native() override {
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized == 0) MPI_Comm_free(&comm_);
+    if (owns_ && finalized == 0) MPI_Comm_free(&comm_);
   }
 
-  bool knows(DType type) const override { return !is_half(type); }
+  bool knows(DType type, std::size_t count) const override { return !is_half(type) && count <= INT_MAX; }
 
   void barrier() override { mpi_check(MPI_Barrier(comm_), "MPI_Barrier"); }
 
-  void allreduce(const void* in, void* out, std::size_t count, DType type, Op op) override {
-    mpi_check(MPI_Allreduce(or_in_place(in, out), out, to_int(count), mpi_type(type), mpi_op(op), comm_),
-              "MPI_Allreduce");
+  void run(const NativeCall& call) override {
+    const Arguments a(call);
+    switch (call.kind) {
+      case NativeKind::allreduce:
+        mpi_check(MPI_Allreduce(a.in, a.out, a.count, a.type, a.op, comm_), "MPI_Allreduce");
+        return;
+      case NativeKind::reduce_scatter:
+        mpi_check(MPI_Reduce_scatter_block(call.in, a.out, a.count, a.type, a.op, comm_),
+                  "MPI_Reduce_scatter_block");
+        return;
+      case NativeKind::allgather:
+        mpi_check(MPI_Allgather(call.in, a.count, a.type, a.out, a.count, a.type, comm_), "MPI_Allgather");
+        return;
+      case NativeKind::broadcast:
+        mpi_check(MPI_Bcast(a.out, a.count, a.type, a.root, comm_), "MPI_Bcast");
+        return;
+      case NativeKind::reduce:
+        mpi_check(MPI_Reduce(input_of_reduce(call, comm_), a.out, a.count, a.type, a.op, a.root, comm_),
+                  "MPI_Reduce");
+        return;
+    }
   }
 
-  void reduce_scatter(const void* in, void* out, std::size_t count, DType type, Op op) override {
-    mpi_check(MPI_Reduce_scatter_block(in, out, to_int(count), mpi_type(type), mpi_op(op), comm_),
-              "MPI_Reduce_scatter_block");
-  }
-
-  void allgather(const void* in, void* out, std::size_t count, DType type) override {
-    mpi_check(MPI_Allgather(in, to_int(count), mpi_type(type), out, to_int(count), mpi_type(type), comm_),
-              "MPI_Allgather");
-  }
-
-  void broadcast(void* data, std::size_t count, DType type, Rank root) override {
-    mpi_check(MPI_Bcast(data, to_int(count), mpi_type(type), root, comm_), "MPI_Bcast");
-  }
-
-  void reduce(const void* in, void* out, std::size_t count, DType type, Op op, Rank root) override {
-    mpi_check(MPI_Reduce(in, out, to_int(count), mpi_type(type), mpi_op(op), root, comm_), "MPI_Reduce");
+  std::unique_ptr<NativeRequest> start(const NativeCall& call) override {
+    const Arguments a(call);
+    auto started = std::make_unique<Request>();
+    MPI_Request* const request = &started->request;
+    switch (call.kind) {
+      case NativeKind::allreduce:
+        mpi_check(MPI_Iallreduce(a.in, a.out, a.count, a.type, a.op, comm_, request), "MPI_Iallreduce");
+        break;
+      case NativeKind::reduce_scatter:
+        mpi_check(MPI_Ireduce_scatter_block(call.in, a.out, a.count, a.type, a.op, comm_, request),
+                  "MPI_Ireduce_scatter_block");
+        break;
+      case NativeKind::allgather:
+        mpi_check(MPI_Iallgather(call.in, a.count, a.type, a.out, a.count, a.type, comm_, request),
+                  "MPI_Iallgather");
+        break;
+      case NativeKind::broadcast:
+        mpi_check(MPI_Ibcast(a.out, a.count, a.type, a.root, comm_, request), "MPI_Ibcast");
+        break;
+      case NativeKind::reduce:
+        mpi_check(
+            MPI_Ireduce(input_of_reduce(call, comm_), a.out, a.count, a.type, a.op, a.root, comm_, request),
+            "MPI_Ireduce");
+        break;
+    }
+    return started;
   }
 
  private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Comm comm_;
+  bool owns_;
 };
 
 }  // namespace
 
+std::unique_ptr<NativeCollectives> make_native_collectives(MPI_Comm comm) {
+  return std::make_unique<Native>(comm, false);
+}
+
 std::unique_ptr<NativeCollectives> make_native_collectives() {
-  return std::make_unique<Native>();
+  MPI_Comm comm = MPI_COMM_NULL;
+  mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  return std::make_unique<Native>(comm, true);
 }
 
 }  // namespace tutti::transport

@@ -88,6 +88,7 @@ class MpiTransport final : public Transport {
     base::require(sequences_ > sequence_window, "this MPI library offers {} tags; tutti needs {}", tags,
                   (sequence_window + 1) * segment_window * strand_limit + 1);
     places_ = gather_places(comm_, size_);
+    native_ = make_native_collectives(comm_);
   }
 
   MpiTransport(const MpiTransport&) = delete;
@@ -102,6 +103,9 @@ class MpiTransport final : public Transport {
   }
 
   std::string_view name() const override { return "mpi"; }
+
+  // MPI keeps the messages of collectives apart from those that are sent on the same communicator.
+  NativeCollectives* native() override { return native_.get(); }
 
   Rank rank() const override { return rank_; }
 
@@ -370,6 +374,7 @@ class MpiTransport final : public Transport {
   std::chrono::milliseconds patience_{1000};
   bool broken_ = false;  ///< an operation has failed: messages of it may be left
   std::vector<std::string> places_;
+  std::unique_ptr<NativeCollectives> native_;
   base::Slots<Posted> slots_;
   std::vector<Arriving> arriving_;  ///< openings that have not been looked at, oldest first
   std::vector<std::unique_ptr<Opening>> spare_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/mpi_native.hpp"
 #include "tutti/error.hpp"
 #include "tutti/types.hpp"
 
@@ -94,6 +95,9 @@ class Transport {
   /// Collective over all ranks, blocking: the transport of those with the same color, numbered by (key,
   /// rank).
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
+
+  /// The collectives of the library below over the same ranks; null: it has none. Lives as long as this.
+  virtual NativeCollectives* native() { return nullptr; }
 
   /// "rank 3 (host, pid 4711)": for error reports.
   virtual std::string describe(Rank peer) const = 0;

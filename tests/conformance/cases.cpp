@@ -115,7 +115,8 @@ Layout layout_of(const Case& test, Rank rank, Rank ranks) {
 }
 
 void call(Communicator& world, const Case& test, const void* in, void* out, const Layout& layout) {
-  const CallOptions options{.name = "conformance", .prescale = test.prescale, .algorithm = test.algorithm};
+  CallOptions options{.name = "conformance", .prescale = test.prescale, .algorithm = test.algorithm};
+  if (test.any_order) options.order = Order::any;
   const std::size_t n = test.count;
   Work work;
   switch (test.collective) {
@@ -175,7 +176,7 @@ std::string describe(const Case& test) {
                      schedule::name_of(test.collective), test.algorithm.empty() ? "(chosen)" : test.algorithm,
                      name_of(test.type), name_of(test.op), test.count, test.misalignment, test.root,
                      test.prescale, test.in_place ? " in-place" : "", test.async ? " async" : "",
-                     test.exact ? "" : " inexact", test.uneven ? " uneven" : "", test.arena ? " arena" : "",
+                     test.exact ? "" : " inexact", test.uneven ? " uneven" : test.any_order ? " any-order" : "", test.arena ? " arena" : "",
                      test.mixed ? " mixed" : "", test.seed);
 }
 
@@ -184,6 +185,7 @@ bool canonical(const Case& test, Rank ranks) {
   if (!is_floating(test.type) || test.op == Op::min || test.op == Op::max) return true;
   if (test.collective == Collective::allgather || test.collective == Collective::broadcast) return true;
   const auto* algorithm = schedule::find(test.collective, test.algorithm);
+  if (algorithm == nullptr) return ranks <= 2;  // MPI's own call
   return schedule::check(*algorithm, ranks, test.root, algorithm->radices.front()).canonical;
 }
 
@@ -195,6 +197,7 @@ std::string run_case(Communicator& world, const Case& given) {
     test.in_place = (bits & 1U) != 0;
     arena = arena && (bits & 2U) != 0;
     test.misalignment = bits >> 8U & 63U;
+    test.async = (bits & 4U) != 0;
   }
   const Layout layout = layout_of(test, world.rank(), world.size());
   const std::size_t width = size_of(test.type);
@@ -297,6 +300,25 @@ Case random_node_case(std::uint64_t seed, Rank ranks) {
   test.algorithm.clear();
   test.arena = random.below(2) == 0;
   test.mixed = random.below(3) == 0;
+  return test;
+}
+
+Case random_library_case(std::uint64_t seed, Rank ranks) {
+  Case test = random_case(seed, ranks);
+  base::Random random(seed, 11);
+  constexpr std::array types{DType::f32, DType::f64, DType::i8,  DType::u8,
+                             DType::i32, DType::u32, DType::i64, DType::u64};
+  constexpr std::array ops{Op::sum, Op::product, Op::average};
+  const auto any = [&](const auto& list) { return list[random.below(list.size())]; };
+  test.algorithm = "mpi";
+  test.type = any(types);
+  if (is_floating(test.type)) test.op = any(ops);
+  if (!is_floating(test.type) && test.op == Op::average) test.op = Op::sum;
+  test.prescale = 1.0;
+  test.uneven = false;
+  test.any_order = ranks > 2 || random.below(2) == 0;
+  test.mixed = random.below(3) == 0;
+  test.arena = random.below(4) == 0;
   return test;
 }
 

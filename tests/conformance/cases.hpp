@@ -26,7 +26,9 @@ struct Case {
   bool async = false;
   bool exact = true;    ///< data whose sums are exact in any order; otherwise the bits depend on the order
   bool arena = false;   ///< the buffers are in the arena
-  bool mixed = false;   ///< in place or not, in the arena or not, and the misalignment differ between ranks
+  bool mixed = false;   ///< in place or not, in the arena or not, asynchronous or not, and the misalignment
+                        ///< differ between ranks
+  bool any_order = false;
   bool uneven = false;  ///< allgather with counts of its own for every rank
   std::uint64_t seed = 1;
 };
@@ -42,6 +44,9 @@ std::vector<Case> systematic_cases(Rank ranks);
 Case random_case(std::uint64_t seed, Rank ranks);
 /// The same for calls that do not name an algorithm, with buffers in the arena or not, also both.
 Case random_node_case(std::uint64_t seed, Rank ranks);
+
+/// The same for calls that the MPI library itself can carry out.
+Case random_library_case(std::uint64_t seed, Rank ranks);
 
 /// Whether results of this algorithm have canonical bits at this rank count, as the checker proves.
 bool canonical(const Case& test, Rank ranks);

@@ -1,0 +1,188 @@
+#include "engine/library_engine.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "kernel/kernel.hpp"
+
+namespace tutti::engine {
+
+using schedule::Collective;
+using transport::NativeKind;
+
+namespace {
+
+NativeKind kind_of(Collective collective) {
+  switch (collective) {
+    case Collective::allreduce: return NativeKind::allreduce;
+    case Collective::reduce_scatter: return NativeKind::reduce_scatter;
+    case Collective::allgather: return NativeKind::allgather;
+    case Collective::broadcast: return NativeKind::broadcast;
+    case Collective::reduce: break;
+  }
+  return NativeKind::reduce;
+}
+
+}  // namespace
+
+LibraryCall::LibraryCall(const Request& request, Rank rank, Rank ranks)
+    : request_(request),
+      rank_(rank),
+      contributors_(request.contributors != 0 ? request.contributors : static_cast<std::uint64_t>(ranks)) {
+  call_ = {.kind = kind_of(request.collective),
+           .in = request.input,
+           .out = request.output,
+           .count = request.count,
+           .type = request.type,
+           .op = request.op,
+           .root = request.root};
+  const std::size_t bytes = request.count * request.element_bytes();
+  if (!request.in_place(rank)) return;
+  if (request.collective == Collective::reduce_scatter) {
+    aside_ = AlignedBytes(bytes);
+    call_.out = aside_.data();
+  } else if (request.collective == Collective::allgather) {
+    aside_ = AlignedBytes(bytes);
+    kernel::copy(aside_.data(), request.input, bytes);
+    call_.in = aside_.data();
+  }
+}
+
+void LibraryCall::finish() {
+  if (!schedule::adds(request_.collective)) return;
+  if (request_.collective == Collective::reduce && rank_ != request_.root) return;
+  const bool average = request_.op == Op::average;
+  if (average || (is_floating(request_.type) && !request_.any_order)) {
+    const std::uint64_t divisor = average ? contributors_ : 0;
+    const kernel::Target target{request_.output, request_.type};
+    const kernel::Source source{call_.out, request_.type};
+    if (average)
+      kernel::convert(request_.type, request_.op, target, source, request_.count, divisor);
+    else
+      kernel::scale(request_.type, request_.op, target, source, request_.count, 1.0);
+  } else if (call_.out != request_.output) {
+    kernel::copy(request_.output, call_.out, request_.count * request_.element_bytes());
+  }
+}
+
+std::string Library::refusal(const Request& request) const {
+  if (!native_.knows(request.type, request.count))
+    return fmt::format("MPI has no {} elements of {}", request.count, name_of(request.type));
+  if (!request.counts.empty()) return "it does not do allgatherv";
+  if (request.prescale != 1.0) return "MPI does not scale";
+  if (!schedule::adds(request.collective)) return {};
+  if (request.op == Op::average && !is_floating(request.type))
+    return "MPI's sums of integers may overflow where averages may not";
+  if (is_floating(request.type) && (request.op == Op::min || request.op == Op::max))
+    return "MPI does not say what min and max make of NaN";
+  if (!request.any_order && !order_is_free(request, ranks_))
+    return "MPI adds in an order of its own, and canonical order was asked for";
+  return {};
+}
+
+/// Waits for all ranks, then for its turn.
+class LibraryOperation final : public Operation {
+ public:
+  LibraryOperation(Library& library, const Request& request, const Library::Entry& entry, std::string label,
+                   bool* blocking)
+      : library_(library),
+        request_(request),
+        label_(std::move(label)),
+        blocking_(blocking),
+        asynchronous_here_(blocking == nullptr ? 1 : 0),
+        entry_(entry(&asynchronous_here_, &asynchronous_)) {}
+
+  ~LibraryOperation() override {
+    if (!left_ && library_.failure_.empty()) library_.failure_ = "it was given up";
+    forget();
+  }
+
+  Turn advance() override {
+    if (request_running_) {
+      if (!request_running_->test()) return Turn::idle;
+      call_->finish();
+      request_running_.reset();
+      return Turn::done;
+    }
+    if (entry_) {
+      const Turn turn = entry_->advance();
+      if (turn != Turn::done) return turn;
+      entry_.reset();
+    }
+    if (ticket_ != library_.current_) {
+      if (!library_.failure_.empty())
+        throw PeerLostError(
+            fmt::format("{}: an operation before it has failed: {}", label_, library_.failure_));
+      return Turn::idle;
+    }
+    left_ = true;
+    if (request_.count == 0) {
+      ++library_.current_;
+      return Turn::done;
+    }
+    if (blocking_ != nullptr && asynchronous_ == 0) {
+      *blocking_ = true;  // the caller ends the turn
+      return Turn::done;
+    }
+    call_.emplace(request_, library_.rank_, library_.ranks_);
+    request_running_ = library_.native_.start(call_->call());
+    ++library_.current_;
+    return Turn::moved;
+  }
+
+  std::string describe() const override {
+    if (entry_) return entry_->describe();
+    if (request_running_) return fmt::format("{}: waits for MPI", label_);
+    return fmt::format("{}: waits for the operation before it", label_);
+  }
+
+  void look_around(Seconds idle) override {
+    if (entry_) entry_->look_around(idle);
+  }
+
+  void abandon(const std::string& reason) noexcept override {
+    if (entry_) entry_->abandon(reason);
+    if (library_.failure_.empty()) library_.failure_ = reason;
+    forget();
+  }
+
+ private:
+  /// MPI cannot take a collective back, and may still write.
+  void forget() noexcept {
+    static_cast<void>(request_running_.release());  // NOLINT(bugprone-unused-return-value)
+  }
+
+  Library& library_;
+  const std::uint64_t ticket_ = library_.next_++;
+  Request request_;
+  std::string label_;
+  bool* blocking_;
+  std::uint8_t asynchronous_here_;
+  std::uint8_t asynchronous_ = 1;  ///< on any rank
+  std::unique_ptr<Operation> entry_;
+  std::optional<LibraryCall> call_;
+  std::unique_ptr<transport::NativeRequest> request_running_;
+  bool left_ = false;
+};
+
+std::unique_ptr<Operation> Library::start(const Request& request, const Entry& entry, std::string label,
+                                          bool* blocking) {
+  return std::make_unique<LibraryOperation>(*this, request, entry, std::move(label), blocking);
+}
+
+void Library::run(const Request& request) {
+  try {
+    LibraryCall call(request, rank_, ranks_);
+    native_.run(call.call());
+    ++current_;
+    call.finish();
+  } catch (const std::exception& error) {
+    if (failure_.empty()) failure_ = error.what();
+    throw;
+  }
+}
+
+}  // namespace tutti::engine

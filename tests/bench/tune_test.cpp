@@ -1,0 +1,79 @@
+#include "bench/tune.hpp"
+
+#include <limits>
+#include <memory>
+
+#include "engine/communicator_state.hpp"
+#include "engine/local.hpp"
+#include "support/catch.hpp"
+
+using namespace tutti;
+using namespace tutti::bench;
+using schedule::Collective;
+
+namespace {
+
+Race race_of(std::uint64_t bytes, const char* canonical, const char* any) {
+  Race race{.bytes = bytes, .contenders = {}};
+  for (const char* name : {canonical, any})
+    race.contenders.push_back({.choice = engine::parse_choice(Collective::allreduce, name), .median = 1e-6});
+  race.winner[0] = 0;
+  race.winner[1] = 1;
+  return race;
+}
+
+}  // namespace
+
+TEST_CASE("rules cover all sizes, and neighbours that agree are one") {
+  const auto rules = rules_of({race_of(16, "one_shot", "mpi"), race_of(64, "one_shot", "ring"), race_of(256, "direct", "ring")},
+                              4, 2);
+  REQUIRE(rules.size() == 4);
+  const auto text = [](const engine::Rule& rule) { return text_of(rule.use); };
+  CHECK(text(rules[0]) == "one_shot");
+  CHECK(rules[0].from == 0);
+  CHECK(rules[0].to == 128);  // the geometric middle of 64 and 256
+  CHECK(text(rules[1]) == "direct");
+  CHECK(rules[1].from == 129);
+  CHECK(rules[1].to == std::numeric_limits<std::uint64_t>::max());
+  CHECK(text(rules[2]) == "mpi");
+  CHECK(rules[2].to == 32);
+  CHECK(rules[2].any_order == true);
+  CHECK(text(rules[3]) == "ring");
+  CHECK(rules[3].from == 33);
+  CHECK(rules[3].to == std::numeric_limits<std::uint64_t>::max());
+  CHECK(rules[3].ranks == 4);
+  CHECK(rules[3].nodes == 2);
+}
+
+TEST_CASE("every legal way is raced, and what wins is legal") {
+  const base::SteadyClock clock;
+  for (const bool shared : {false, true}) {
+    const engine::LocalOptions options{.shared_memory = true,
+                                       .nodes = shared ? std::vector<std::int32_t>{} : std::vector<std::int32_t>{0, 1, 2}};
+    engine::run_local(3, options, [&](Communicator& world) {
+      std::vector<Race> races;
+      const TuneOptions tune_options{.collectives = {Collective::allreduce, Collective::broadcast}, .begin = 4, .end = 4096,
+                                     .factor = 32, .seconds = 0.001};
+      const auto profile =
+          tune(world, clock, tune_options, "a machine", [&](const Race& race) { races.push_back(race); });
+      if (world.rank() != 0) return;
+      CHECK(races.size() == 4);
+      CHECK(profile.memory.has_value() == shared);
+      CHECK(profile.local.has_value() == shared);
+      CHECK(profile.remote.has_value() != shared);
+      for (const Race& race : races) {
+        CHECK(race.contenders.size() >= (race.collective == Collective::allreduce ? 6U : 4U));
+        CHECK(race.contenders[race.winner[0]].canonical);
+        CHECK(race.contenders[race.winner[0]].median > 0);
+        CHECK(race.contenders[race.winner[1]].median > 0);
+        if (shared) CHECK(race.contenders[race.untuned[0]].choice.path == engine::Path::node);
+        for (const Contender& contender : race.contenders) {
+          if (race.collective == Collective::allreduce && contender.choice.algorithm != nullptr)
+            CHECK(contender.canonical == (contender.choice.algorithm->name != "ring" &&
+                                          contender.choice.algorithm->name != "double_tree"));
+        }
+      }
+      CHECK(engine::Profile::parse(profile.to_json(), "x").warnings.empty());
+    });
+  }
+}
