@@ -17,10 +17,10 @@ target_include_directories(tutti_catch_mpi_main PUBLIC ${PROJECT_SOURCE_DIR}/tes
 target_compile_definitions(tutti_catch_mpi_main PUBLIC $<$<VERSION_GREATER_EQUAL:${Catch2_VERSION},3>:TUTTI_CATCH3=1>)
 
 set(TUTTI_MPI_FLAGS "")
-set(TUTTI_MPI_ENVIRONMENT "")
+set(TUTTI_MPI_ENVIRONMENT "TUTTI_PROFILE=off")
 if(TUTTI_MPI_FLAVOUR STREQUAL "openmpi")
   set(TUTTI_MPI_FLAGS --oversubscribe)
-  set(TUTTI_MPI_ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+  set(TUTTI_MPI_ENVIRONMENT "TUTTI_PROFILE=off" "OMPI_ALLOW_RUN_AS_ROOT=1" "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
       "OMPI_MCA_mpi_yield_when_idle=1" "OMPI_MCA_rmaps_base_oversubscribe=1" "OMPI_MCA_hwloc_base_binding_policy=none"
       "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe")
 endif()

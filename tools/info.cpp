@@ -158,6 +158,15 @@ Row cuda_row() {
            {"reason", found.reason}}};
 }
 
+Row profile_row(const engine::Profile* profile) {
+  if (profile == nullptr) return {"profile", "none", nullptr};
+  return {"profile",
+          fmt::format("{}, hash {:016x}, {} rules", profile->path, profile->hash, profile->rules.size()),
+          {{"path", profile->path},
+           {"hash", fmt::format("{:016x}", profile->hash)},
+           {"rules", profile->rules.size()}}};
+}
+
 /// Collective: every rank must call it, rank 0 prints.
 std::vector<Row> collect(Session& session) {
   Communicator& world = session.world();
@@ -177,6 +186,7 @@ std::vector<Row> collect(Session& session) {
       layout(places),
       processors(places),
       row("paths", world.state().paths()),
+      profile_row(world.state().runtime().profile.get()),
       row("shared memory", shared_memory()),
       row("memory limit", memory_limit()),
       simd(),

@@ -150,12 +150,15 @@ std::function<int()> attach_tune(CLI::App& app) {
   app.add_option("--seconds", o->tune.seconds, "About how long a finalist may take at a size")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--output", o->output,
-                 "Where the profile goes; else TUTTI_PROFILE, else the cache folder, where sessions look for it");
+  app.add_option(
+      "--output", o->output,
+      "Where the profile goes; else TUTTI_PROFILE, else the cache folder, where sessions look for it");
   app.footer(
-      "Races the ways that tutti knows, and the MPI library's own call, on the ranks that it is started with, "
+      "Races the ways that tutti knows, and the MPI library's own call, on the ranks that it is started "
+      "with, "
       "and writes what\n"
-      "won to a profile. Later sessions on machines like this one, with as many ranks on as many nodes, choose "
+      "won to a profile. Later sessions on machines like this one, with as many ranks on as many nodes, "
+      "choose "
       "by it. Rules\n"
       "for other layouts stay in the file. MPI's own call is taken where the order of additions may be any, "
       "or does not\n"

@@ -21,7 +21,8 @@ constexpr std::array table{
     Command{"tune", "Find out what is fastest on this machine, for later sessions to use", attach_tune},
     Command{"info", "Show what this build has and what this machine has", attach_info},
     Command{"verify", "Prove every collective algorithm for every rank count", attach_verify},
-    Command{"explain", "Show how a call runs here, or an algorithm's schedule step by step or as a drawing", attach_explain},
+    Command{"explain", "Show how a call runs here, or an algorithm's schedule step by step or as a drawing",
+            attach_explain},
 };
 
 }  // namespace

@@ -97,7 +97,8 @@ double parse_rate(std::string_view text, std::string_view what) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string unit(text.substr(static_cast<std::size_t>(end - text.data())));
-  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(unit, unit.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (unit.ends_with("/s")) unit.resize(unit.size() - 2);
   double bits = 0;
   if (unit == "kbit") bits = 1e3;
@@ -120,7 +121,8 @@ CoreOptions CoreOptions::from_environment() {
   }
   if (const auto text = environment("TUTTI_MESSAGE_BYTES"); text && !text->empty()) {
     options.message_bytes = parse_bytes(*text, "TUTTI_MESSAGE_BYTES");
-    require(options.message_bytes > 0, "TUTTI_MESSAGE_BYTES='{}': expected at least 1", *text);
+    require(options.message_bytes > 0 && options.message_bytes <= 1 << 30,
+            "TUTTI_MESSAGE_BYTES='{}': expected 1 to 1G", *text);
   }
   if (const auto text = environment("TUTTI_SEGMENTS_IN_FLIGHT"); text && !text->empty()) {
     const auto value = number_in<std::uint32_t>("TUTTI_SEGMENTS_IN_FLIGHT");

@@ -48,10 +48,11 @@ struct CoreOptions {
   bool shared_memory = true;             ///< TUTTI_SHARED_MEMORY=on|off: ranks of a node read each other
   std::uint64_t shared_limit = 0;  ///< TUTTI_SHARED_LIMIT: bytes that a node may take for it; 0: what is free
   std::uint64_t shared_cell = 64 << 10;  ///< TUTTI_SHARED_CELL: bytes of the pieces that go through it
-  /// TUTTI_PROFILE: file that `tutti tune` has written; off: none; empty: the one in the cache folder, if any.
+  /// TUTTI_PROFILE: file that `tutti tune` has written; off: none; empty: the one in the cache folder, if
+  /// any.
   std::string profile;
-  std::string cache_folder;  ///< $XDG_CACHE_HOME/tutti or $HOME/.cache/tutti; empty: there is none
-  std::string log_level = "warning";     ///< TUTTI_LOG: error|warning|info|debug
+  std::string cache_folder;           ///< $XDG_CACHE_HOME/tutti or $HOME/.cache/tutti; empty: there is none
+  std::string log_level = "warning";  ///< TUTTI_LOG: error|warning|info|debug
 
   /// Reads the environment. Throws InvalidArgument that names the variable, its value and what is allowed.
   static CoreOptions from_environment();

@@ -53,7 +53,10 @@ struct Shape {
 
 Shape shape_of(const Options& options, std::uint64_t bytes, Rank ranks) {
   const auto p = static_cast<std::size_t>(ranks);
-  const std::size_t elements = bytes / size_of(options.type);
+  const bool by_rank =
+      options.collective == Collective::reduce_scatter || options.collective == Collective::allgather;
+  // A call of nothing would be another call.
+  const std::size_t elements = std::max<std::size_t>(bytes / size_of(options.type), by_rank ? p : 1);
   switch (options.collective) {
     case Collective::reduce_scatter: return {elements / p, elements / p * p, elements / p};
     case Collective::allgather: return {elements / p, elements / p, elements / p * p};
@@ -92,16 +95,17 @@ class Bench {
         clock_(clock),
         options_(options),
         pattern_(options.type, options.op, world.size()),
-        input_(world, options.end, options.memory),
-        output_(world, options.end, options.memory),
-        native_input_(world, native != nullptr ? options.end : 0, Memory::user),
-        native_output_(world, native != nullptr ? options.end : 0, Memory::user) {
+        input_(world, most_bytes(), options.memory),
+        output_(world, most_bytes(), options.memory),
+        native_input_(world, native != nullptr ? most_bytes() : 0, Memory::user),
+        native_output_(world, native != nullptr ? most_bytes() : 0, Memory::user) {
     call_.algorithm = options.algorithm;
     if (!options.order.empty()) call_.order = options.order == "any" ? Order::any : Order::canonical;
   }
 
   Row run(std::uint64_t bytes) {
     shape_ = shape_of(options_, bytes, world_.size());
+    bytes = std::max(shape_.in, shape_.out) * size_of(options_.type);
     Row row{.bytes = bytes, .count = shape_.count};
     const std::size_t iterations = row.iterations = iterations_for(options_, bytes);
     std::vector<double> ours;
@@ -119,9 +123,9 @@ class Bench {
           (native ? mpi_wrong : wrong) += count_wrong(native, false, i);
       }
     }
-    row.out_of_place = timing(std::move(ours), wrong, bytes);
+    row.out_of_place = timing(std::move(ours), wrong, bytes, checks(false, false));
     if (native_ != nullptr) {
-      row.mpi = timing(std::move(mpis), mpi_wrong, bytes);
+      row.mpi = timing(std::move(mpis), mpi_wrong, bytes, checks(true, false));
       row.ratio = row.mpi->spread.median / row.out_of_place.spread.median;
     } else if (options_.in_place && options_.collective != Collective::broadcast) {
       row.in_place = in_place(iterations, bytes);
@@ -131,6 +135,11 @@ class Bench {
   }
 
  private:
+  std::size_t most_bytes() const {
+    return std::max<std::size_t>(options_.end,
+                                 static_cast<std::size_t>(world_.size()) * size_of(options_.type));
+  }
+
   Timing in_place(std::size_t iterations, std::uint64_t bytes) {
     std::vector<double> samples;
     std::size_t wrong = 0;
@@ -139,7 +148,7 @@ class Bench {
       if (i >= options_.warmup) samples.push_back(seconds);
       if (options_.check && i + 2 >= options_.warmup + iterations) wrong += count_wrong(false, true, i);
     }
-    return timing(std::move(samples), wrong, bytes);
+    return timing(std::move(samples), wrong, bytes, checks(false, true));
   }
 
   std::span<std::byte> input(bool native, bool in_place) const {
@@ -167,12 +176,22 @@ class Bench {
     const auto out = output(native, in_place);
     const bool broadcasts = options_.collective == Collective::broadcast;
     pattern_.fill(broadcasts ? out : in, world_.rank(), iteration);
+    if (options_.check && !broadcasts) spoil(out, in);
     world_.barrier();
     const std::size_t calls = options_.mode == Mode::batch ? batch_calls : 1;
     const Seconds begin = clock_.now();
     for (std::size_t i = 0; i < calls; ++i)
       native ? call_native(in.data(), out.data()) : call(in.data(), out.data());
     return (clock_.now() - begin).count() / static_cast<double>(calls);
+  }
+
+  /// No result of an earlier call may pass for one of this.
+  static void spoil(std::span<std::byte> out, std::span<const std::byte> in) {
+    if (out.data() == in.data()) return;
+    // A byte in each page: elsewhere the turns differ.
+    for (std::size_t at = 0; at < out.size(); at += 4096) {
+      if (out.data() + at < in.data() || out.data() + at >= in.data() + in.size()) out[at] ^= std::byte{0x55};
+    }
   }
 
   void call(const void* in, void* out) {
@@ -200,11 +219,14 @@ class Bench {
                   .root = o.root});
   }
 
+  /// A batch adds its own results again where it works in place; MPI's average is a sum.
+  bool checks(bool native, bool in_place) const {
+    return options_.check && !(in_place && options_.mode == Mode::batch) &&
+           !(native && options_.op == Op::average);
+  }
+
   std::size_t count_wrong(bool native, bool in_place, std::uint64_t iteration) const {
-    // A batch adds its own results again where it works in place.
-    if (in_place && options_.mode == Mode::batch) return 0;
-    // MPI's average is a sum.
-    if (native && options_.op == Op::average) return 0;
+    if (!checks(native, in_place)) return 0;
     const auto out = output(native, in_place);
     switch (options_.collective) {
       case Collective::reduce:
@@ -224,11 +246,11 @@ class Bench {
   }
 
   /// Collective: a call lasts as long as on its slowest rank.
-  Timing timing(std::vector<double> samples, std::size_t wrong, std::uint64_t bytes) {
+  Timing timing(std::vector<double> samples, std::size_t wrong, std::uint64_t bytes, bool checked) {
     world_.allreduce(std::span(samples), Op::max);
     std::uint64_t all_wrong = wrong;
     world_.allreduce(std::span(&all_wrong, 1), Op::sum);
-    Timing timing{.spread = spread_of(std::move(samples)), .wrong = all_wrong};
+    Timing timing{.spread = spread_of(std::move(samples)), .wrong = all_wrong, .checked = checked};
     timing.algbw = static_cast<double>(bytes) / timing.spread.median;
     timing.busbw = timing.algbw * bus_factor(options_.collective, world_.size());
     return timing;
@@ -272,6 +294,8 @@ std::vector<Row> measure(Communicator& world, transport::NativeCollectives* nati
   base::require(options.begin > 0 && options.begin <= options.end,
                 "sizes from {} to {} bytes: the first must be at least 1 and not above the last",
                 options.begin, options.end);
+  base::require(!options.bound || options.collective == Collective::allreduce,
+                "--bound is known for allreduce only, not for {}", schedule::name_of(options.collective));
   base::require(options.factor >= 2, "factor {}: expected at least 2", options.factor);
   base::require(!options.versus || native == nullptr || native->knows(options.type, 1),
                 "MPI has no type for {}: leave --versus away", name_of(options.type));

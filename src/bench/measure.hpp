@@ -43,7 +43,8 @@ struct Timing {
   Spread spread;
   double algbw = 0;  ///< bytes of the message a second
   double busbw = 0;
-  std::size_t wrong = 0;  ///< elements, over all ranks
+  std::size_t wrong = 0;  ///< elements of the last two results, over all ranks
+  bool checked = true;    ///< false: nobody has looked
 };
 
 struct Row {

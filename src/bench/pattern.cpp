@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/random.hpp"
 #include "kernel/kernel.hpp"
 
 namespace tutti::bench {
 namespace {
 
 double value(std::size_t element, Rank rank, std::uint64_t turn, Op op) {
-  const std::size_t mixed = element * 5 + static_cast<std::size_t>(rank) * 3 + turn;
+  const std::uint64_t mixed = base::mix(element + base::mix(static_cast<std::uint64_t>(rank) * 64 + turn));
   return 1.0 + static_cast<double>(mixed & (op == Op::product ? 1U : 3U));
 }
 

@@ -16,7 +16,8 @@ class Pattern {
  public:
   Pattern(DType type, Op op, Rank ranks);
 
-  static constexpr std::size_t period = 1024;
+  /// Prime: no block, segment or cache line is a multiple of it.
+  static constexpr std::size_t period = 1021;
 
   /// Fills with what `rank` contributes in an iteration.
   void fill(std::span<std::byte> buffer, Rank rank, std::uint64_t iteration) const;

@@ -58,18 +58,18 @@ std::string reason_of(CommunicatorState& state, const Request& request,
 }
 
 /// How a schedule is cut up and sent.
-std::string shape_of(engine::ScheduleEngine& engine, const Request& request, const Choice& choice,
-                     Rank ranks, Rank rank) {
+std::string shape_of(engine::ScheduleEngine& engine, const Request& request, const Choice& choice, Rank ranks,
+                     Rank rank) {
   const schedule::Generated schedule(*choice.algorithm, ranks, request.root, choice.radix);
-  const std::uint64_t segment = engine.segment_for(schedule, choice, request.root);
+  const std::uint64_t segment = engine.segment_for(schedule, choice, request);
   const std::uint64_t bytes = engine::message_bytes(request, ranks);
   std::uint64_t rounds = 0;
   for (std::uint32_t strand = 0; strand < schedule.strands(); ++strand)
     rounds = std::max<std::uint64_t>(rounds, schedule.rounds(rank, strand));
   return fmt::format("{} rounds in {} strand{}, {} blocks; {} segment{} of up to {} bytes, {} in flight",
                      rounds, schedule.strands(), schedule.strands() == 1 ? "" : "s", schedule.blocks(),
-                     std::max<std::uint64_t>(1, (bytes + segment - 1) / segment),
-                     bytes <= segment ? "" : "s", segment, engine.in_flight(choice));
+                     std::max<std::uint64_t>(1, (bytes + segment - 1) / segment), bytes <= segment ? "" : "s",
+                     segment, engine.in_flight(choice));
 }
 
 /// What the route runs as a schedule: itself, or on this rank's rail. Nothing where there is none.
@@ -157,22 +157,20 @@ std::string explain_plan(Communicator& world, const base::Clock& clock, const Pl
   const PhysicalBound bound = bound_of(world, clock, options);
   const double predicted = state.predict(request, route.choice);
   const double median = row.out_of_place.spread.median;
-  std::string text =
-      fmt::format("{} {}of {} {} ({} bytes) on {} ranks, {} order\n", schedule::name_of(options.collective),
-                  schedule::adds(options.collective) ? fmt::format("{} ", name_of(options.op)) : "", elements,
-                  name_of(options.type), options.bytes, world.size(),
-                  request.any_order ? "any" : "canonical");
+  std::string text = fmt::format(
+      "{} {}of {} {} ({} bytes) on {} ranks, {} order\n", schedule::name_of(options.collective),
+      schedule::adds(options.collective) ? fmt::format("{} ", name_of(options.op)) : "", elements,
+      name_of(options.type), options.bytes, world.size(), request.any_order ? "any" : "canonical");
   text += fmt::format("layout     {}\n", state.paths());
   text += fmt::format("way        {}: {}\n", text_of(route.choice), reason_of(state, request, route));
   text += schedule_line(state, request, route.choice);
   text += alternatives(state, request);
-  text += fmt::format("this call  predicted {}, measured {} (p1 {}, p99 {})\n", time_of(predicted),
-                      time_of(median), time_of(row.out_of_place.spread.p1),
-                      time_of(row.out_of_place.spread.p99));
-  text += bound.seconds > 0
-              ? fmt::format("bound      {}, {:.2f} times that: {}\n", time_of(bound.seconds),
-                            median / bound.seconds, bound.what)
-              : fmt::format("bound      {}\n", bound.what);
+  text +=
+      fmt::format("this call  predicted {}, measured {} (p1 {}, p99 {})\n", time_of(predicted),
+                  time_of(median), time_of(row.out_of_place.spread.p1), time_of(row.out_of_place.spread.p99));
+  text += bound.seconds > 0 ? fmt::format("bound      {}, {:.2f} times that: {}\n", time_of(bound.seconds),
+                                          median / bound.seconds, bound.what)
+                            : fmt::format("bound      {}\n", bound.what);
   return text;
 }
 

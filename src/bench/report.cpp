@@ -17,8 +17,8 @@ double us(double seconds) {
   return seconds * 1e6;
 }
 
-std::string wrong_text(const Options& options, const Timing& timing) {
-  return options.check ? fmt::format("{}", timing.wrong) : "N/A";
+std::string wrong_text(const Timing& timing) {
+  return timing.checked ? fmt::format("{}", timing.wrong) : "N/A";
 }
 
 double worst_ratio(const std::vector<Row>& rows) {
@@ -34,9 +34,12 @@ double mean_ratio(const std::vector<Row>& rows) {
 }
 
 nlohmann::ordered_json json_of(const Timing& timing) {
-  return {{"median_us", us(timing.spread.median)}, {"p1_us", us(timing.spread.p1)},
-          {"p99_us", us(timing.spread.p99)},       {"algbw_GBps", timing.algbw / 1e9},
-          {"busbw_GBps", timing.busbw / 1e9},      {"wrong", timing.wrong}};
+  return {{"median_us", us(timing.spread.median)},
+          {"p1_us", us(timing.spread.p1)},
+          {"p99_us", us(timing.spread.p99)},
+          {"algbw_GBps", timing.algbw / 1e9},
+          {"busbw_GBps", timing.busbw / 1e9},
+          {"wrong", timing.checked ? nlohmann::ordered_json(timing.wrong) : nullptr}};
 }
 
 nlohmann::ordered_json json_of(const Row& row) {
@@ -57,7 +60,7 @@ nlohmann::ordered_json json_of(const Row& row) {
 std::string nccl_line(const Options& options, const Row& row) {
   const auto columns = [&](const Timing& timing) {
     return fmt::format("{:>11.2f} {:>7.2f} {:>7.2f} {:>6}", us(timing.spread.median), timing.algbw / 1e9,
-                       timing.busbw / 1e9, wrong_text(options, timing));
+                       timing.busbw / 1e9, wrong_text(timing));
   };
   std::string text = fmt::format("{:>12} {:>12} {:>6} {:>8} {:>5}", row.bytes, row.count,
                                  name_of(options.type), name_of(options.op), options.root) +
@@ -144,7 +147,7 @@ std::string line(Format format, const Options& options, const Row& row) {
       return fmt::format(
           "{},{},{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{},{},{},{},{}\n", row.bytes, row.count,
           name_of(options.type), name_of(options.op), us(ours.spread.median), us(ours.spread.p1),
-          us(ours.spread.p99), ours.algbw / 1e9, ours.busbw / 1e9, wrong_text(options, ours),
+          us(ours.spread.p99), ours.algbw / 1e9, ours.busbw / 1e9, wrong_text(ours),
           optional(row.in_place.has_value(), row.in_place ? us(row.in_place->spread.median) : 0),
           optional(row.mpi.has_value(), row.mpi ? us(row.mpi->spread.median) : 0),
           optional(row.mpi.has_value(), row.ratio), optional(row.bound_seconds > 0, us(row.bound_seconds)));

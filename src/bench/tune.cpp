@@ -120,8 +120,8 @@ class Racer {
       }
       std::ranges::stable_sort(order, {}, [&](std::size_t c) { return race.contenders[c].median; });
       for (std::size_t i = 0; i < std::min(heat.stay, order.size()); ++i)
-        stays[order[i]] = stays[order[i]] || race.contenders[order[i]].median <=
-                                                 heat.limit * race.contenders[order[0]].median;
+        stays[order[i]] = stays[order[i]] ||
+                          race.contenders[order[i]].median <= heat.limit * race.contenders[order[0]].median;
     }
     for (std::size_t c = 0; c < stays.size(); ++c) race.contenders[c].in_race = stays[c];
   }
@@ -141,7 +141,8 @@ class Racer {
   static bool clearly_faster(const Contender& contender, const Contender& untuned) {
     const auto half = [](const Contender& of, bool second) {
       const auto middle = of.samples.begin() + static_cast<std::ptrdiff_t>(of.samples.size() / 2);
-      return spread_of(second ? std::vector(middle, of.samples.end()) : std::vector(of.samples.begin(), middle))
+      return spread_of(second ? std::vector(middle, of.samples.end())
+                              : std::vector(of.samples.begin(), middle))
           .median;
     };
     return half(contender, false) < worthwhile * half(untuned, false) &&

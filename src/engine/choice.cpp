@@ -66,7 +66,6 @@ Choice parse_choice(schedule::Collective collective, std::string_view text) {
   return choice;
 }
 
-
 std::string text_of(const Choice& choice) {
   if (choice.path == Path::automatic) return "automatic";
   if (choice.path != Path::schedule)

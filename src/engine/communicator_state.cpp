@@ -29,7 +29,8 @@ CommunicatorState::CommunicatorState(std::shared_ptr<const Runtime> runtime,
                                      std::unique_ptr<transport::Transport> transport)
     : runtime_(std::move(runtime)),
       transport_(std::move(transport)),
-      engine_(*transport_, runtime_->options, calls_) {
+      lookout_(*transport_, calls_),
+      engine_(lookout_, runtime_->options) {
   if (const Profile* profile = runtime_->profile.get()) engine_.set_links(profile->local, profile->remote);
   if (transport::NativeCollectives* native = transport_->native())
     library_ = std::make_unique<Library>(*native, rank(), size());
@@ -189,7 +190,8 @@ CommunicatorState* CommunicatorState::rail() const {
 
 double CommunicatorState::predict(const Request& request, const Choice& choice) {
   const Profile* profile = runtime_->profile.get();
-  const schedule::Link memory = profile != nullptr ? profile->memory.value_or(default_memory) : default_memory;
+  const schedule::Link memory =
+      profile != nullptr ? profile->memory.value_or(default_memory) : default_memory;
   const auto in_node = [&](Request part, Collective collective, Rank ranks) {
     part.collective = collective;
     return node_seconds(part, ranks, base::usable_processors(), false, limits_, memory);
@@ -247,7 +249,7 @@ void CommunicatorState::run(const Request& request) {
 void CommunicatorState::run_anyhow(const Request& request, std::uint32_t sequence,
                                    const transport::Signature& signature) {
   Progress& progress = *runtime_->progress;
-  bool blocking = false;
+  std::optional<Library::Turnout> blocking;
   guarded(sequence, [&] {
     progress.run(operation_for(request, sequence, signature, &blocking), runtime_->options.timeout);
     if (!blocking) return;
@@ -255,16 +257,18 @@ void CommunicatorState::run_anyhow(const Request& request, std::uint32_t sequenc
     // meanwhile; else they may have to, for a call of another communicator that this rank's peers are in.
     std::unique_lock lock(progress.token(), std::defer_lock);
     if (!runtime_->many_threads) lock.lock();
-    library_->run(request);
+    library_->run(request, *blocking);
   });
 }
 
 std::unique_ptr<Operation> CommunicatorState::library_operation(const Request& request,
                                                                 std::uint32_t sequence,
                                                                 const transport::Signature& signature,
-                                                                bool* blocking) {
-  const Library::Entry entry = [&](const std::uint8_t* in, std::uint8_t* out) -> std::unique_ptr<Operation> {
-    const Request all_here{.input = in, .output = out, .count = 1, .type = DType::u8, .op = Op::max};
+                                                                std::optional<Library::Turnout>* blocking) {
+  const Library::Entry entry = [&](const Library::Turnout& in,
+                                   Library::Turnout& out) -> std::unique_ptr<Operation> {
+    const Request all_here{
+        .input = &in, .output = &out, .count = sizeof in, .type = DType::u8, .op = Op::max};
     if (node_) return std::make_unique<node::NodeOperation>(*node_, limits_, all_here, sequence, signature);
     return engine_.start(all_here, sequence);
   };
@@ -273,12 +277,12 @@ std::unique_ptr<Operation> CommunicatorState::library_operation(const Request& r
 
 std::unique_ptr<Operation> CommunicatorState::operation_for(const Request& request, std::uint32_t sequence,
                                                             const transport::Signature& signature,
-                                                            bool* blocking) {
+                                                            std::optional<Library::Turnout>* blocking) {
   const auto [choice, rule] = route(request);
   switch (choice.path) {
     case Path::node:
       return std::make_unique<node::NodeOperation>(*node_, limits_, request, sequence, signature);
-    case Path::hierarchy: return hierarchy_->start(request, label(sequence, signature));
+    case Path::hierarchy: return hierarchy_->start(request, sequence, label(sequence, signature));
     case Path::library: return library_operation(request, sequence, signature, blocking);
     case Path::automatic:
     case Path::schedule: break;
@@ -329,7 +333,7 @@ void CommunicatorState::share_memory() {
   for (std::size_t cell = runtime_->options.shared_cell; cell >= smallest_cell; cell /= 4) {
     try {
       node_ = std::make_shared<node::Group>(*sharer_, place(), cell, names);
-      engine_.tell_also(node_.get());
+      lookout_.tell_also(node_.get());
       return;
     } catch (const SystemError& error) {
       reason = error.what();
@@ -342,13 +346,14 @@ void CommunicatorState::share_memory() {
 void CommunicatorState::lay_out(std::shared_ptr<transport::MemorySharer> sharer, std::int32_t node) {
   sharer_ = std::move(sharer);
   node_number_ = node;
+  laid_out_ = true;
   if (size() == 1) return;
   const std::vector<std::int32_t> nodes = gather_numbers(node, "layout");
   const bool remote = std::ranges::any_of(nodes, [&](std::int32_t other) { return other != nodes.front(); });
   engine_.set_remote(remote);
   nodes_ = remote ? static_cast<Rank>(std::set<std::int32_t>(nodes.begin(), nodes.end()).size()) : 1;
   if (!remote) {
-    share_memory();
+    if (sharer_) share_memory();
     bind_rules();
     return;
   }
@@ -357,6 +362,7 @@ void CommunicatorState::lay_out(std::shared_ptr<transport::MemorySharer> sharer,
 }
 
 void CommunicatorState::lay_out_nodes(const std::vector<std::int32_t>& nodes) {
+  if (!sharer_) return;
   const auto layout = layout_of(nodes);
   if (!layout || layout->local == 1) return;
   const Rank place_in_node = rank() % layout->local;
@@ -371,22 +377,31 @@ void CommunicatorState::lay_out_nodes(const std::vector<std::int32_t>& nodes) {
   // All nodes go one way, or none.
   const auto sharing = gather_numbers(node_part->node() != nullptr ? 1 : 0, "sharing");
   if (std::ranges::find(sharing, 0) == sharing.end())
-    hierarchy_ = std::make_unique<Hierarchy>(*layout, *transport_, node_part, rail);
+    hierarchy_ = std::make_unique<Hierarchy>(*layout, lookout_, node_part, rail);
 }
 
 std::shared_ptr<std::byte> CommunicatorState::allocate(std::size_t bytes) {
   check_alive("allocate");
   base::require(bytes <= std::size_t{1} << 43U, "allocate: {} bytes do not fit in memory", bytes);
-  if (hierarchy_) return hierarchy_->node().allocate(bytes);
+  if (hierarchy_) return allocate_over_nodes(bytes);
   if (!node_) {
     auto memory = std::make_shared<AlignedBytes>(bytes);
     std::fill_n(memory->data(), bytes, std::byte{0});
     return {memory, memory->data()};
   }
-  const std::uint64_t mine = bytes;
+  require_same_bytes(bytes);
+  // All are here, so whatever all have given back is unmapped by all before the new is counted.
+  node_->arena().sweep();
+  place().gather({});
+  const std::size_t part = (bytes + node::Arena::header_bytes + 4095) / 4096 * 4096;
+  std::byte* const data = node_->arena().add(sharer_->share(place(), part));
+  return {data, [group = node_](std::byte* buffer) { group->arena().give_back(buffer); }};
+}
+
+void CommunicatorState::require_same_bytes(std::uint64_t bytes) {
   std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));
   run({.collective = Collective::allgather,
-       .input = &mine,
+       .input = &bytes,
        .output = all.data(),
        .count = 1,
        .type = DType::u64,
@@ -397,12 +412,29 @@ std::shared_ptr<std::byte> CommunicatorState::allocate(std::size_t bytes) {
                                 transport_->describe(0), theirs, transport_->describe(r));
     }
   }
-  // All are here, so whatever all have given back is unmapped by all before the new is counted.
-  node_->arena().sweep();
-  place().gather({});
-  const std::size_t part = (bytes + node::Arena::header_bytes + 4095) / 4096 * 4096;
-  std::byte* const data = node_->arena().add(sharer_->share(place(), part));
-  return {data, [group = node_](std::byte* buffer) { group->arena().give_back(buffer); }};
+}
+
+/// Each node on its own, and then all or none.
+std::shared_ptr<std::byte> CommunicatorState::allocate_over_nodes(std::size_t bytes) {
+  // Parts of what is on its way would come between the node's exchanges, on each rank elsewhere.
+  for (const auto& [sequence, pending] : unfinished_) {
+    while (!Progress::test(*pending)) std::this_thread::yield();
+  }
+  require_same_bytes(bytes);
+  std::shared_ptr<std::byte> memory;
+  std::string problem;
+  try {
+    memory = hierarchy_->node().allocate(bytes);
+  } catch (const SystemError& error) {
+    problem = error.what();
+  }
+  const std::vector<std::int32_t> worked = gather_numbers(problem.empty() ? 1 : 0, "allocated");
+  const auto failed = std::ranges::find(worked, 0);
+  if (failed == worked.end()) return memory;
+  const auto whose = static_cast<Rank>(failed - worked.begin());
+  if (!problem.empty()) throw SystemError(problem);
+  base::fail<SystemError>("allocate: {} bytes could not be had on the node of {}; it says why", bytes,
+                          transport_->describe(whose));
 }
 
 std::vector<std::int32_t> CommunicatorState::gather_numbers(std::int32_t mine, std::string_view name) {
@@ -429,7 +461,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) 
     const std::scoped_lock lock(runtime_->progress->token());
     part = std::make_shared<CommunicatorState>(runtime_, transport_->split(color, key));
   }
-  if (sharer_) part->lay_out(sharer_, node_number_);
+  if (laid_out_) part->lay_out(sharer_, node_number_);
   return part;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -66,8 +67,9 @@ class CommunicatorState {
   std::shared_ptr<CommunicatorState> split(int color, int key);
 
   /// Collective, before any other call: this rank is on node `node`. Ranks of a node share memory from now
-  /// on; where that cannot be had it is said, and messages do.
+  /// on, unless `sharer` is null; where that cannot be had it is said, and messages do.
   void lay_out(std::shared_ptr<transport::MemorySharer> sharer, std::int32_t node);
+
   /// How a call is carried out, and the rule of the profile that says so, if one does. Throws InvalidArgument
   /// if it names a way that it cannot go.
   struct Route {
@@ -119,13 +121,17 @@ class CommunicatorState {
   transport::NodePlace place();
   std::vector<std::int32_t> gather_numbers(std::int32_t mine, std::string_view name);
   std::unique_ptr<Operation> operation_for(const Request& request, std::uint32_t sequence,
-                                           const transport::Signature& signature, bool* blocking = nullptr);
+                                           const transport::Signature& signature,
+                                           std::optional<Library::Turnout>* blocking = nullptr);
   std::unique_ptr<Operation> library_operation(const Request& request, std::uint32_t sequence,
-                                               const transport::Signature& signature, bool* blocking);
+                                               const transport::Signature& signature,
+                                               std::optional<Library::Turnout>* blocking);
   void run_anyhow(const Request& request, std::uint32_t sequence, const transport::Signature& signature);
   void bind_rules();
   std::string label(std::uint32_t sequence, const transport::Signature& signature) const;
   void share_memory();
+  void require_same_bytes(std::uint64_t bytes);
+  std::shared_ptr<std::byte> allocate_over_nodes(std::size_t bytes);
   void lay_out_nodes(const std::vector<std::int32_t>& nodes);
   template <class Run>
   void guarded(std::uint32_t sequence, const Run& run);
@@ -137,6 +143,7 @@ class CommunicatorState {
   std::shared_ptr<const Runtime> runtime_;
   std::unique_ptr<transport::Transport> transport_;
   CallLog calls_;
+  Lookout lookout_;
   ScheduleEngine engine_;
   std::shared_ptr<transport::MemorySharer> sharer_;
   std::shared_ptr<node::Group> node_;
@@ -145,6 +152,7 @@ class CommunicatorState {
   std::unique_ptr<Hierarchy> hierarchy_;  ///< null: one node, or nodes that do not fit
   std::unique_ptr<Library> library_;      ///< null: there is no library below
   Rank nodes_ = 0;
+  bool laid_out_ = false;
   std::vector<Rule> rules_;  ///< of the profile, those for these ranks
   std::vector<std::pair<std::uint32_t, std::shared_ptr<Pending>>> unfinished_;
   std::string failure_;

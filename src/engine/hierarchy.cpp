@@ -44,9 +44,16 @@ std::optional<NodeLayout> layout_of(const std::vector<std::int32_t>& nodes) {
 /// Node operations in one order on every rank; rails as they become ready.
 class HierarchyOperation final : public Operation {
  public:
-  HierarchyOperation(Hierarchy& hierarchy, const Request& request, std::string label)
-      : hierarchy_(hierarchy), request_(request), label_(std::move(label)) {
+  HierarchyOperation(Hierarchy& hierarchy, const Request& request, std::uint32_t sequence, std::string label)
+      : hierarchy_(hierarchy),
+        request_(request),
+        name_(request.name),
+        sequence_(sequence),
+        label_(std::move(label)) {
     request_.algorithm = {};  // of the parts
+    request_.name = name_;    // the caller's text is gone when the later parts are made
+    // Parts do not have all that must be the same in the whole.
+    request_.context = one_word(hierarchy.all_.calls().at(sequence)) | 1U;
     const auto local = static_cast<std::size_t>(hierarchy.layout_.local);
     const std::size_t size = request.element_bytes();
     std::size_t done = 0;
@@ -60,15 +67,13 @@ class HierarchyOperation final : public Operation {
   }
 
   ~HierarchyOperation() override {
-    if (ticket_ == hierarchy_.current_ && hierarchy_.failure_.empty())
-      hierarchy_.failure_ = "it was given up";
+    // Those behind it would wait for its turn to end.
+    if (!over_) hierarchy_.all_.tell(transport::Notice::Kind::peer_lost, sequence_, label_ + ": given up");
   }
 
   Turn advance() override {
     if (ticket_ != hierarchy_.current_) {
-      if (!hierarchy_.failure_.empty())
-        throw PeerLostError(
-            fmt::format("{}: an operation before it has failed: {}", label_, hierarchy_.failure_));
+      hierarchy_.all_.check([this] { return describe(); });
       return Turn::idle;
     }
     try {
@@ -79,11 +84,13 @@ class HierarchyOperation final : public Operation {
         if (advance_node()) more = true;
         moved = moved || more;
       }
+      if (moved) next_inquiry_ = Lookout::first_inquiry;
       if (gathered_ < parts_.size()) return moved ? Turn::moved : Turn::idle;
       ++hierarchy_.current_;
+      over_ = true;
       return Turn::done;
-    } catch (...) {
-      tell_all(std::current_exception());
+    } catch (const std::exception& error) {
+      tell_all(error);
       throw;
     }
   }
@@ -98,26 +105,21 @@ class HierarchyOperation final : public Operation {
   }
 
   void look_around(Seconds idle) override {
-    while (const auto notice = hierarchy_.all_.heard()) {
-      if (notice->kind == transport::Notice::Kind::inquiry) continue;
-      const std::string text = fmt::format("{} reports: {}; meanwhile {}",
-                                           hierarchy_.all_.describe(notice->from), notice->text, describe());
-      group().say_failed(notice->kind, text);
-      node::throw_as(notice->kind, text);
-    }
     try {
+      hierarchy_.all_.look(sequence_, idle, next_inquiry_, [this] { return describe(); });
       if (node_operation_) node_operation_->look_around(idle);
       for (const Part& part : parts_) {
         if (part.rail) part.rail->look_around(idle);
       }
-    } catch (...) {
-      tell_all(std::current_exception());
+    } catch (const std::exception& error) {
+      tell_all(error);
       throw;
     }
   }
 
   void abandon(const std::string& reason) noexcept override {
-    hierarchy_.all_.tell_all({.kind = transport::Notice::Kind::timeout, .text = reason});
+    over_ = true;
+    hierarchy_.all_.tell(transport::Notice::Kind::timeout, sequence_, reason);
     group().say_failed(transport::Notice::Kind::timeout, reason);
     if (node_operation_) node_operation_->abandon(reason);
     for (const Part& part : parts_) {
@@ -137,24 +139,11 @@ class HierarchyOperation final : public Operation {
   node::Group& group() const { return *hierarchy_.node_->node(); }
 
   /// What was found out on this node or on this rail is news to the others.
-  void tell_all(const std::exception_ptr& error) noexcept {
-    using Kind = transport::Notice::Kind;
-    Kind kind = Kind::peer_lost;
-    std::string text;
-    try {
-      std::rethrow_exception(error);
-    } catch (const MismatchError& e) {
-      kind = Kind::mismatch;
-      text = e.what();
-    } catch (const TimeoutError& e) {
-      kind = Kind::timeout;
-      text = e.what();
-    } catch (const std::exception& e) {
-      text = e.what();
-    }
-    hierarchy_.all_.tell_all({.kind = kind, .text = text});
-    group().say_failed(kind, text);
-    if (hierarchy_.failure_.empty()) hierarchy_.failure_ = text;
+  void tell_all(const std::exception& error) noexcept {
+    over_ = true;
+    const transport::Notice::Kind kind = kind_of(error);
+    hierarchy_.all_.tell(kind, sequence_, error.what());
+    group().say_failed(kind, error.what());
   }
 
   bool leads() const { return hierarchy_.node_->rank() == 0; }
@@ -264,7 +253,11 @@ class HierarchyOperation final : public Operation {
   Hierarchy& hierarchy_;
   const std::uint64_t ticket_ = hierarchy_.next_++;
   Request request_;
+  std::string name_;
+  std::uint32_t sequence_;
   std::string label_;
+  Seconds next_inquiry_ = Lookout::first_inquiry;
+  bool over_ = false;  ///< done, or the others have been told
   std::vector<Part> parts_;
   std::size_t reduced_ = 0;   ///< parts that the node has added up
   std::size_t gathered_ = 0;  ///< parts that are complete
@@ -272,7 +265,7 @@ class HierarchyOperation final : public Operation {
   std::unique_ptr<Operation> node_operation_;
 };
 
-Hierarchy::Hierarchy(NodeLayout layout, transport::Transport& all, std::shared_ptr<CommunicatorState> node,
+Hierarchy::Hierarchy(NodeLayout layout, Lookout& all, std::shared_ptr<CommunicatorState> node,
                      std::shared_ptr<CommunicatorState> rail)
     : layout_(layout), all_(all), node_(std::move(node)), rail_(std::move(rail)) {}
 
@@ -309,8 +302,9 @@ bool Hierarchy::accepts(const Request& request) const {
   return layout_.is_canonical() || request.any_order || free;
 }
 
-std::unique_ptr<Operation> Hierarchy::start(const Request& request, std::string label) {
-  return std::make_unique<HierarchyOperation>(*this, request, std::move(label));
+std::unique_ptr<Operation> Hierarchy::start(const Request& request, std::uint32_t sequence,
+                                            std::string label) {
+  return std::make_unique<HierarchyOperation>(*this, request, sequence, std::move(label));
 }
 
 }  // namespace tutti::engine

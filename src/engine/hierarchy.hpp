@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/lookout.hpp"
 #include "engine/request.hpp"
-#include "transport/transport.hpp"
 
 namespace tutti::engine {
 
@@ -33,14 +33,15 @@ std::optional<NodeLayout> layout_of(const std::vector<std::int32_t>& nodes);
 /// through one rank of each node.
 class Hierarchy {
  public:
-  /// `all` joins all ranks, and outlives this; `node` and `rail` are this rank's communicators of those
+  /// `all` is of all ranks, and outlives this; `node` and `rail` are this rank's communicators of those
   /// names.
-  Hierarchy(NodeLayout layout, transport::Transport& all, std::shared_ptr<CommunicatorState> node,
+  Hierarchy(NodeLayout layout, Lookout& all, std::shared_ptr<CommunicatorState> node,
             std::shared_ptr<CommunicatorState> rail);
 
   bool accepts(const Request& request) const;
-  /// `label` starts error reports. The hierarchy must outlive the operation.
-  std::unique_ptr<Operation> start(const Request& request, std::string label);
+  /// `sequence` is the call's number among all ranks; `label` starts error reports. The hierarchy must
+  /// outlive the operation.
+  std::unique_ptr<Operation> start(const Request& request, std::uint32_t sequence, std::string label);
 
   CommunicatorState& node() const { return *node_; }
 
@@ -57,13 +58,12 @@ class Hierarchy {
   friend class HierarchyOperation;
 
   NodeLayout layout_;
-  transport::Transport& all_;
+  Lookout& all_;
   std::shared_ptr<CommunicatorState> node_;
   std::shared_ptr<CommunicatorState> rail_;
   /// One operation after the other: their parts are numbered as they are made, on every rank in one order.
   std::uint64_t next_ = 0;
   std::uint64_t current_ = 0;
-  std::string failure_;  ///< of one of them: those behind it cannot end
 };
 
 }  // namespace tutti::engine

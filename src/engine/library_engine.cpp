@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <optional>
 #include <utility>
 
 #include "kernel/kernel.hpp"
@@ -28,7 +27,7 @@ NativeKind kind_of(Collective collective) {
 
 }  // namespace
 
-LibraryCall::LibraryCall(const Request& request, Rank rank, Rank ranks)
+LibraryCall::LibraryCall(const Request& request, Rank rank, Rank ranks, bool mixed)
     : request_(request),
       rank_(rank),
       contributors_(request.contributors != 0 ? request.contributors : static_cast<std::uint64_t>(ranks)) {
@@ -44,7 +43,7 @@ LibraryCall::LibraryCall(const Request& request, Rank rank, Rank ranks)
   if (request.collective == Collective::reduce_scatter) {
     aside_ = AlignedBytes(bytes);
     call_.out = aside_.data();
-  } else if (request.collective == Collective::allgather) {
+  } else if (request.collective == Collective::allgather || (mixed && schedule::adds(request.collective))) {
     aside_ = AlignedBytes(bytes);
     kernel::copy(aside_.data(), request.input, bytes);
     call_.in = aside_.data();
@@ -76,6 +75,9 @@ std::string Library::refusal(const Request& request) const {
   if (!schedule::adds(request.collective)) return {};
   if (request.op == Op::average && !is_floating(request.type))
     return "MPI's sums of integers may overflow where averages may not";
+  const bool bytes = request.type == DType::i8 || request.type == DType::u8;
+  if (bytes && (request.op == Op::sum || request.op == Op::product))
+    return "some MPI libraries saturate sums of 8-bit integers (Open MPI 4 with AVX), here they wrap";
   if (is_floating(request.type) && (request.op == Op::min || request.op == Op::max))
     return "MPI does not say what min and max make of NaN";
   if (!request.any_order && !order_is_free(request, ranks_))
@@ -87,13 +89,13 @@ std::string Library::refusal(const Request& request) const {
 class LibraryOperation final : public Operation {
  public:
   LibraryOperation(Library& library, const Request& request, const Library::Entry& entry, std::string label,
-                   bool* blocking)
+                   std::optional<Library::Turnout>* blocking)
       : library_(library),
         request_(request),
         label_(std::move(label)),
         blocking_(blocking),
-        asynchronous_here_(blocking == nullptr ? 1 : 0),
-        entry_(entry(&asynchronous_here_, &asynchronous_)) {}
+        here_(turnout_of(request, library.rank_, blocking == nullptr)),
+        entry_(entry(here_, all_)) {}
 
   ~LibraryOperation() override {
     if (!left_ && library_.failure_.empty()) library_.failure_ = "it was given up";
@@ -123,11 +125,11 @@ class LibraryOperation final : public Operation {
       ++library_.current_;
       return Turn::done;
     }
-    if (blocking_ != nullptr && asynchronous_ == 0) {
-      *blocking_ = true;  // the caller ends the turn
+    if (blocking_ != nullptr && all_.asynchronous == 0) {
+      *blocking_ = all_;  // the caller ends the turn
       return Turn::done;
     }
-    call_.emplace(request_, library_.rank_, library_.ranks_);
+    call_ = std::make_unique<LibraryCall>(request_, library_.rank_, library_.ranks_, all_.mixed());
     request_running_ = library_.native_.start(call_->call());
     ++library_.current_;
     return Turn::moved;
@@ -150,32 +152,40 @@ class LibraryOperation final : public Operation {
   }
 
  private:
+  static Library::Turnout turnout_of(const Request& request, Rank rank, bool asynchronous) {
+    const std::uint8_t in_place = request.in_place(rank) ? 1 : 0;
+    const std::uint8_t out_of_place = in_place == 0 ? 1 : 0;
+    return {asynchronous ? std::uint8_t{1} : std::uint8_t{0}, in_place, out_of_place};
+  }
+
   /// MPI cannot take a collective back, and may still write.
   void forget() noexcept {
+    if (!request_running_) return;
     static_cast<void>(request_running_.release());  // NOLINT(bugprone-unused-return-value)
+    static_cast<void>(call_.release());             // NOLINT(bugprone-unused-return-value)
   }
 
   Library& library_;
   const std::uint64_t ticket_ = library_.next_++;
   Request request_;
   std::string label_;
-  bool* blocking_;
-  std::uint8_t asynchronous_here_;
-  std::uint8_t asynchronous_ = 1;  ///< on any rank
+  std::optional<Library::Turnout>* blocking_;
+  Library::Turnout here_;
+  Library::Turnout all_;
   std::unique_ptr<Operation> entry_;
-  std::optional<LibraryCall> call_;
+  std::unique_ptr<LibraryCall> call_;
   std::unique_ptr<transport::NativeRequest> request_running_;
   bool left_ = false;
 };
 
 std::unique_ptr<Operation> Library::start(const Request& request, const Entry& entry, std::string label,
-                                          bool* blocking) {
+                                          std::optional<Turnout>* blocking) {
   return std::make_unique<LibraryOperation>(*this, request, entry, std::move(label), blocking);
 }
 
-void Library::run(const Request& request) {
+void Library::run(const Request& request, const Turnout& turnout) {
   try {
-    LibraryCall call(request, rank_, ranks_);
+    LibraryCall call(request, rank_, ranks_, turnout.mixed());
     native_.run(call.call());
     ++current_;
     call.finish();

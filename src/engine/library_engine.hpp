@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine/request.hpp"
@@ -14,7 +15,8 @@ namespace tutti::engine {
 /// One call as the MPI library takes it, and what is left to do when it has come back.
 class LibraryCall {
  public:
-  LibraryCall(const Request& request, Rank rank, Rank ranks);
+  /// `mixed`: in place on some ranks only, which MPI does not allow.
+  LibraryCall(const Request& request, Rank rank, Rank ranks, bool mixed);
 
   const transport::NativeCall& call() const { return call_; }
 
@@ -34,8 +36,17 @@ class LibraryCall {
 /// as in any operation. What happens to a peer in the midst of MPI's call, MPI must report.
 class Library {
  public:
-  /// An allreduce (max) of one byte for the same operation.
-  using Entry = std::function<std::unique_ptr<Operation>(const std::uint8_t* in, std::uint8_t* out)>;
+  /// What the ranks tell each other when they come, each 0 or 1: of all, the largest.
+  struct Turnout {
+    std::uint8_t asynchronous = 0;
+    std::uint8_t in_place = 0;
+    std::uint8_t out_of_place = 0;
+
+    bool mixed() const { return in_place != 0 && out_of_place != 0; }
+  };
+
+  /// An allreduce (max) of those bytes for the same operation.
+  using Entry = std::function<std::unique_ptr<Operation>(const Turnout& in, Turnout& out)>;
 
   Library(transport::NativeCollectives& native, Rank rank, Rank ranks)
       : native_(native), rank_(rank), ranks_(ranks) {}
@@ -43,14 +54,13 @@ class Library {
   /// Why it cannot carry out a call, with the same result in every allowed order; empty: it can.
   std::string refusal(const Request& request) const;
 
-  /// The library must outlive the operation. `blocking`: not null for a blocking call. If such calls are all
-  /// blocking, then the operation ends when it is this call's turn, sets `*blocking`, and the caller carries
-  /// it out by run() (MPI's blocking calls are often faster). A mixed or asynchronous call is carried out by
-  /// the operation itself.
+  /// The library must outlive the operation. `blocking`: not null for a blocking call. If all ranks block,
+  /// then the operation ends when it is this call's turn, sets `*blocking`, and the caller carries it out by
+  /// run() (MPI's blocking calls are often faster). Otherwise the operation carries it out itself.
   std::unique_ptr<Operation> start(const Request& request, const Entry& entry, std::string label,
-                                   bool* blocking);
+                                   std::optional<Turnout>* blocking);
   /// Blocks until MPI is through. All ranks are there, so it needs nobody else's help.
-  void run(const Request& request);
+  void run(const Request& request, const Turnout& turnout);
 
  private:
   friend class LibraryOperation;

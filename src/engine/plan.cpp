@@ -406,7 +406,7 @@ Plan::Plan(const schedule::Schedule& schedule, const Request& request, Rank rank
       op_(request.op),
       type_(request.type),
       accumulator_(schedule::adds(request.collective) ? kernel::accumulator(request.type, request.op)
-                                                    : request.type),
+                                                      : request.type),
       scaled_(request.prescale != 1.0),
       prescale_(request.prescale),
       contributors_(request.contributors != 0 ? request.contributors

@@ -26,7 +26,7 @@ Collective collective_from(const std::string& name) {
 }
 
 Rule rule_from(const ordered_json& json) {
-  static constexpr std::string_view known[] = {"collective", "ranks", "nodes", "order", "types",  "ops",
+  static constexpr std::string_view known[] = {"collective", "ranks", "nodes", "order",   "types",  "ops",
                                                "from",       "to",    "use",   "seconds", "comment"};
   for (const auto& [key, value] : json.items()) {
     base::require(std::ranges::find(known, key) != std::end(known), "unknown key '{}'", key);
@@ -134,8 +134,8 @@ Profile Profile::parse(std::string_view text, const std::string& path) {
       try {
         profile.rules.push_back(rule_from(rule));
       } catch (const std::exception& error) {
-        profile.warnings.push_back(fmt::format("profile '{}': rule {} is left out: {}", path, number,
-                                               error.what()));
+        profile.warnings.push_back(
+            fmt::format("profile '{}': rule {} is left out: {}", path, number, error.what()));
       }
     }
   } catch (const std::exception& error) {

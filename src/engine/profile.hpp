@@ -20,9 +20,9 @@ struct Rule {
   Rank ranks = 0;  ///< of the communicator; 0: any
   Rank nodes = 0;  ///< that they are on; 0: any
   std::optional<bool> any_order = {};
-  std::vector<DType> types = {};  ///< empty: all
-  std::vector<Op> ops = {};       ///< empty: all; nothing to allgather and broadcast
-  std::uint64_t from = 0;         ///< bytes of the message, as tutti bench counts them
+  std::vector<DType> types = {};         ///< empty: all
+  std::vector<Op> ops = {};              ///< empty: all; nothing to allgather and broadcast
+  std::uint64_t from = 0;                ///< bytes of the message, as tutti bench counts them
   std::uint64_t to = ~std::uint64_t{0};  ///< inclusive
   Choice use = {};
   double seconds = 0;  ///< measured at the geometric middle; 0: not

@@ -131,8 +131,11 @@ void Progress::wait_alone(Operation& operation, Seconds timeout) {
 
 /// Advances what is pending elsewhere, where no thread does it.
 void Progress::help() {
-  if (has_thread()) return;
-  if (std::unique_lock lock(token_, std::try_to_lock); lock && !pending_.empty()) advance_all();
+  if (has_thread() && !poke_) return;
+  std::unique_lock lock(token_, std::try_to_lock);
+  if (!lock) return;
+  if (!has_thread() && !pending_.empty()) advance_all();
+  if (poke_) poke_();
 }
 
 void Progress::drive(Operation& operation, Seconds timeout) {

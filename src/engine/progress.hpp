@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -50,6 +51,10 @@ class Progress : public std::enable_shared_from_this<Progress> {
   Progress& operator=(const Progress&) = delete;
   ~Progress();
 
+  /// Before anything runs: called now and then by waits that make no call of the transport's, so that what
+  /// the library below still has to send goes out.
+  void set_poke(std::function<void()> poke) { poke_ = std::move(poke); }
+
   bool has_thread() const { return unattended_ == Unattended::thread; }
 
   /// Runs an operation to its end, and whatever else is pending with it. `timeout` 0: none. Throws what the
@@ -85,6 +90,7 @@ class Progress : public std::enable_shared_from_this<Progress> {
   std::shared_ptr<const base::Clock> clock_;
   base::WaitLimits limits_;
   Unattended unattended_;
+  std::function<void()> poke_;
   std::mutex token_;
   std::vector<std::shared_ptr<Pending>> pending_;  ///< guarded by token_
   std::condition_variable work_;                   ///< the thread waits here for the first operation

@@ -29,6 +29,7 @@ struct Request {
   bool any_order = false;
   std::string_view algorithm = {};  ///< empty: chosen
   std::string_view name = {};       ///< of the tensor
+  std::uint64_t context = 0;        ///< of a part: the signature of the whole, in a word
   std::uint64_t contributors = 0;   ///< what an average divides by; 0: the ranks
 
   bool in_place(Rank rank) const;

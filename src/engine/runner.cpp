@@ -19,23 +19,17 @@ namespace {
 
 constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
-/// After so long without movement the other ranks are asked what they are in.
-constexpr Seconds first_inquiry{0.2};
-constexpr Seconds time_between_inquiries{2};
-
 }  // namespace
 
-ScheduleOperation::ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request,
-                                     transport::Transport& transport, const CallLog& calls, node::Group* node,
+ScheduleOperation::ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request, Lookout& lookout,
                                      std::uint32_t sequence)
     : plan_(std::move(plan)),
       input_(static_cast<const std::byte*>(request.input)),
       output_(static_cast<std::byte*>(request.output)),
-      transport_(transport),
-      calls_(calls),
-      node_(node),
+      transport_(lookout.transport()),
+      lookout_(lookout),
       sequence_(sequence),
-      signature_(calls.at(sequence)) {
+      signature_(lookout.calls().at(sequence)) {
   const auto window =
       std::min<std::uint64_t>({plan_->in_flight(), plan_->geometry().segments(), transport::segment_window});
   segments_.resize(window);
@@ -62,62 +56,32 @@ void ScheduleOperation::cancel(Segment& segment) noexcept {
 }
 
 Turn ScheduleOperation::advance() {
+  using Notice = transport::Notice;
   try {
     const Turn result = turn();
-    if (result != Turn::idle) next_inquiry_ = first_inquiry;
+    if (result != Turn::idle) next_inquiry_ = Lookout::first_inquiry;
     return result;
   } catch (const transport::ForeignOperation& error) {
-    end(transport::Notice::Kind::mismatch,
-        fmt::format("{}: {} called {}; {}", label(), transport_.describe(error.peer),
-                    difference(signature_, error.found), same_everywhere));
+    lookout_.end(Notice::Kind::mismatch, sequence_,
+                 fmt::format("{}: {} called {}; {}", label(), transport_.describe(error.peer),
+                             difference(signature_, error.found), same_everywhere));
   } catch (const MismatchError& error) {
-    end(transport::Notice::Kind::mismatch, fmt::format("{}: {}", label(), error.what()));
+    lookout_.end(Notice::Kind::mismatch, sequence_, fmt::format("{}: {}", label(), error.what()));
   } catch (const PeerLostError& error) {
-    end(transport::Notice::Kind::peer_lost, fmt::format("{}: {}", label(), error.what()));
+    lookout_.end(Notice::Kind::peer_lost, sequence_, fmt::format("{}: {}", label(), error.what()));
+  } catch (const std::exception& error) {
+    // Of this rank alone, memory for example: here it is what it is, elsewhere a lost peer.
+    lookout_.tell(Notice::Kind::peer_lost, sequence_, fmt::format("{}: {}", label(), error.what()));
+    throw;
   }
 }
 
-void ScheduleOperation::end(transport::Notice::Kind kind, const std::string& text) {
-  transport_.tell_all({.kind = kind, .sequence = sequence_, .text = text});
-  if (node_ != nullptr) node_->say_failed(kind, text);
-  node::throw_as(kind, text);
-}
-
-/// What another rank has found out ends this operation too: its messages may never come.
 void ScheduleOperation::look_around(Seconds idle) {
-  while (const auto notice = transport_.heard()) {
-    if (notice->kind == transport::Notice::Kind::inquiry) {
-      answer(*notice);
-      continue;
-    }
-    const std::string text = fmt::format("{} reports: {}; meanwhile {}", transport_.describe(notice->from),
-                                         notice->text, describe());
-    node::throw_as(notice->kind, text);
-  }
-  if (node_ != nullptr) {
-    if (const auto trouble = node_->trouble(sequence_, signature_))
-      end(trouble->kind, fmt::format("{}; meanwhile {}", trouble->text, describe()));
-  }
-  if (idle < next_inquiry_) return;
-  transport_.tell_all(
-      {.kind = transport::Notice::Kind::inquiry, .sequence = sequence_, .signature = signature_});
-  next_inquiry_ = idle + time_between_inquiries;
-}
-
-/// A rank that waits may wait for this one, which may never send what it expects.
-void ScheduleOperation::answer(const transport::Notice& inquiry) {
-  if (!calls_.knows(inquiry.sequence)) return;
-  const transport::Signature mine = calls_.at(inquiry.sequence);
-  if (mine == inquiry.signature) return;
-  end(transport::Notice::Kind::mismatch,
-      fmt::format("operation #{}, {}, on {}: {} called {}; {}", inquiry.sequence, engine::describe(mine),
-                  transport_.describe(plan_->rank()), transport_.describe(inquiry.from),
-                  difference(mine, inquiry.signature), same_everywhere));
+  lookout_.look(sequence_, idle, next_inquiry_, [this] { return describe(); });
 }
 
 void ScheduleOperation::abandon(const std::string& reason) noexcept {
-  transport_.tell_all({.kind = transport::Notice::Kind::timeout, .sequence = sequence_, .text = reason});
-  if (node_ != nullptr) node_->say_failed(transport::Notice::Kind::timeout, reason);
+  lookout_.tell(transport::Notice::Kind::timeout, sequence_, reason);
 }
 
 Turn ScheduleOperation::turn() {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/node/group.hpp"
+#include "engine/lookout.hpp"
 #include "engine/plan.hpp"
 #include "engine/request.hpp"
 #include "engine/signature.hpp"
@@ -18,9 +18,9 @@ namespace tutti::engine {
 /// its own program counter.
 class ScheduleOperation final : public Operation {
  public:
-  /// `transport` and `calls` must outlive the operation.
-  ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request, transport::Transport& transport,
-                    const CallLog& calls, node::Group* node, std::uint32_t sequence);
+  /// `lookout` must outlive the operation.
+  ScheduleOperation(std::shared_ptr<Plan> plan, const Request& request, Lookout& lookout,
+                    std::uint32_t sequence);
   ~ScheduleOperation() override;
 
   Turn advance() override;
@@ -36,8 +36,6 @@ class ScheduleOperation final : public Operation {
   };
 
   Turn turn();
-  void answer(const transport::Notice& inquiry);
-  [[noreturn]] void end(transport::Notice::Kind kind, const std::string& text);
   bool start_segments();
   void start(Segment& segment);
   void finish(Segment& segment);
@@ -65,13 +63,12 @@ class ScheduleOperation final : public Operation {
   const std::byte* input_;
   std::byte* output_;
   transport::Transport& transport_;
-  const CallLog& calls_;
-  node::Group* node_;  ///< null: the ranks share no memory
+  Lookout& lookout_;
   std::uint32_t sequence_;
   transport::Signature signature_;
   std::uint64_t next_segment_ = 0;
-  Seconds next_inquiry_{0.2};      ///< idle time after which the others are asked
-  std::vector<Segment> segments_;  ///< in flight; an index of `none` is free
+  Seconds next_inquiry_ = Lookout::first_inquiry;  ///< idle time after which the others are asked
+  std::vector<Segment> segments_;                  ///< in flight; an index of `none` is free
 };
 
 }  // namespace tutti::engine

@@ -36,11 +36,10 @@ constexpr std::uint32_t remote_segments = 8;
 
 }  // namespace
 
-ScheduleEngine::ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options,
-                               const CallLog& calls)
-    : transport_(transport),
+ScheduleEngine::ScheduleEngine(Lookout& lookout, const base::CoreOptions& options)
+    : transport_(lookout.transport()),
       options_(options),
-      calls_(calls),
+      lookout_(lookout),
       local_link_(default_link),
       remote_link_(default_remote_link) {}
 
@@ -74,8 +73,8 @@ double ScheduleEngine::seconds(const Algorithm& algorithm, std::uint32_t radix,
   // the last.
   double slowest = 0;
   for (const Rank rank : {request.root, Rank{0}, transport_.size() - 1}) {
-    slowest = std::max(slowest, schedule::predict(schedule, rank, elements * request.element_bytes(),
-                                                  link()));
+    slowest =
+        std::max(slowest, schedule::predict(schedule, rank, elements * request.element_bytes(), link()));
   }
   return slowest;
 }
@@ -151,14 +150,14 @@ const Algorithm* ScheduleEngine::reference(const Request& request) {
 /// for longer ones they ask the receiver first, and over TCP the question waits behind all bytes that are in
 /// the sockets' queues.
 std::uint64_t ScheduleEngine::segment_for(const schedule::Schedule& schedule, const Choice& choice,
-                                          Rank root) const {
+                                          const Request& request) const {
   if (choice.segment_bytes != 0) return choice.segment_bytes;
   if (options_.segment_bytes != 0) return options_.segment_bytes;
   if (!remote_) return local_segment_bytes;
   std::uint32_t longest = 1;
   schedule::Sink sink;
   // The same ranks are looked at everywhere.
-  for (const Rank rank : {Rank{0}, root, schedule.ranks() - 1}) {
+  for (const Rank rank : {Rank{0}, request.root, schedule.ranks() - 1}) {
     for (std::uint32_t strand = 0; strand < schedule.strands(); ++strand) {
       for (std::uint32_t round = 0; round < schedule.rounds(rank, strand); ++round) {
         schedule.emit(rank, strand, round, sink);
@@ -166,7 +165,15 @@ std::uint64_t ScheduleEngine::segment_for(const schedule::Schedule& schedule, co
       }
     }
   }
-  return options_.message_bytes * schedule.blocks() / longest;
+  // Partial sums may be wider than elements.
+  const bool sums = schedule::adds(request.collective);
+  const std::size_t wide =
+      sums ? size_of(kernel::accumulator(request.type, request.op)) : size_of(request.type);
+  const std::uint64_t bytes = options_.message_bytes * size_of(request.type) / wide;
+  // Of reduce_scatter and allgather a segment is a part of one rank's block, of the others one of the buffer.
+  const bool by_rank =
+      request.collective == Collective::reduce_scatter || request.collective == Collective::allgather;
+  return std::max<std::uint64_t>(1, bytes * (by_rank ? 1 : schedule.blocks()) / longest);
 }
 
 std::uint32_t ScheduleEngine::in_flight(const Choice& choice) const {
@@ -181,13 +188,13 @@ std::shared_ptr<Plan> ScheduleEngine::plan_for(const Request& request) {
   const Choice choice = choose(request).choice;
   const schedule::Generated schedule(*choice.algorithm, transport_.size(), request.root, choice.radix);
   auto plan = std::make_shared<Plan>(schedule, request, transport_.rank(),
-                                     segment_for(schedule, choice, request.root), in_flight(choice));
+                                     segment_for(schedule, choice, request), in_flight(choice));
   plans_.insert(request, in_place, plan);
   return plan;
 }
 
 std::unique_ptr<Operation> ScheduleEngine::start(const Request& request, std::uint32_t sequence) {
-  return std::make_unique<ScheduleOperation>(plan_for(request), request, transport_, calls_, node_, sequence);
+  return std::make_unique<ScheduleOperation>(plan_for(request), request, lookout_, sequence);
 }
 
 }  // namespace tutti::engine

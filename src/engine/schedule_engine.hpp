@@ -11,10 +11,9 @@
 
 #include "base/options.hpp"
 #include "engine/choice.hpp"
-#include "engine/node/group.hpp"
+#include "engine/lookout.hpp"
 #include "engine/plan_cache.hpp"
 #include "engine/request.hpp"
-#include "engine/signature.hpp"
 #include "schedule/cost.hpp"
 #include "transport/transport.hpp"
 
@@ -26,10 +25,7 @@ namespace tutti::engine {
 class ScheduleEngine final : public CollectiveEngine {
  public:
   /// All must outlive the engine.
-  ScheduleEngine(transport::Transport& transport, const base::CoreOptions& options, const CallLog& calls);
-
-  /// Where ranks share memory, trouble is told there too.
-  void tell_also(node::Group* node) { node_ = node; }
+  ScheduleEngine(Lookout& lookout, const base::CoreOptions& options);
 
   /// Some ranks are on other nodes: another link, and other messages suit it.
   void set_remote(bool remote) { remote_ = remote; }
@@ -63,7 +59,8 @@ class ScheduleEngine final : public CollectiveEngine {
   /// The sums have the bits that the request asks for.
   bool keeps_order(const Request& request, const Choice& choice);
   /// Bytes of a segment of a schedule, as it is run.
-  std::uint64_t segment_for(const schedule::Schedule& schedule, const Choice& choice, Rank root) const;
+  std::uint64_t segment_for(const schedule::Schedule& schedule, const Choice& choice,
+                            const Request& request) const;
   std::uint32_t in_flight(const Choice& choice) const;
 
  private:
@@ -75,8 +72,7 @@ class ScheduleEngine final : public CollectiveEngine {
 
   transport::Transport& transport_;
   const base::CoreOptions& options_;
-  const CallLog& calls_;
-  node::Group* node_ = nullptr;
+  Lookout& lookout_;
   bool remote_ = false;
   schedule::Link local_link_;
   schedule::Link remote_link_;

@@ -49,10 +49,10 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
   mpi.agree(complaint);
   mpi.require_same(
       "the options of tutti (variables TUTTI_ORDER, TUTTI_ALGORITHM, TUTTI_SEGMENT_BYTES, "
-      "TUTTI_SHARED_MEMORY, TUTTI_SHARED_CELL)",
-      fmt::format("order={} algorithm={} segment={} shared={} cell={}",
+      "TUTTI_MESSAGE_BYTES, TUTTI_SHARED_MEMORY, TUTTI_SHARED_CELL)",
+      fmt::format("order={} algorithm={} segment={} message={} shared={} cell={}",
                   options.any_order ? "any" : "canonical", options.algorithm, options.segment_bytes,
-                  options.shared_memory, options.shared_cell));
+                  options.message_bytes, options.shared_memory, options.shared_cell));
   return options;
 }
 
@@ -73,7 +73,8 @@ ProfileFile read_profile(const base::CoreOptions& options, const std::string& ma
   file.text = text.str();
   if (named && file.text.empty())
     file.complaint = fmt::format(
-        "TUTTI_PROFILE='{}': no such file, or an empty one; write it with tutti tune, or set TUTTI_PROFILE=off",
+        "TUTTI_PROFILE='{}': no such file, or an empty one; write it with tutti tune, or set "
+        "TUTTI_PROFILE=off",
         file.path);
   return file;
 }
@@ -98,8 +99,9 @@ std::shared_ptr<const engine::Profile> agreed_profile(const MpiEnvironment& mpi,
     }
     if (mpi.all(profile->machine == machine)) return profile;
     if (speaks) {
-      log(base::Level::warning, "profile '{}' was made on another machine than some of these ({}; here {}): {}",
-          path, profile->machine, machine, named ? "used, as it was named" : "not used; tune here");
+      log(base::Level::warning,
+          "profile '{}' was made on another machine than some of these ({}; here {}): {}", path,
+          profile->machine, machine, named ? "used, as it was named" : "not used; tune here");
     }
     return named ? profile : nullptr;
   } catch (const InvalidArgument& error) {
@@ -124,14 +126,15 @@ class Session::Impl {
     if (mpi_.ranks_here() != mpi_.size()) limits.spins = std::min(limits.spins, remote_spins);
     runtime->progress =
         std::make_shared<engine::Progress>(std::make_shared<base::SteadyClock>(), limits, unattended);
+    if (mpi_.ranks_here() != mpi_.size()) runtime->progress->set_poke(MpiEnvironment::poke);
     runtime->log = base::Log(base::level_from(runtime->options.log_level),
                              fmt::format("rank {} of {}, {}", mpi_.rank(), mpi_.size(), base::host_name()));
     runtime->profile = agreed_profile(mpi_, runtime->options, runtime->log);
     runtime->many_threads = mpi_.thread_level() == ThreadLevel::multiple;
     const bool shares = runtime->options.shared_memory;
-    auto sharer = transport::make_process_sharer(runtime->options.shared_limit);
+    auto sharer = shares ? transport::make_process_sharer(runtime->options.shared_limit) : nullptr;
     auto state = std::make_shared<engine::CommunicatorState>(std::move(runtime), mpi_.world());
-    if (shares) state->lay_out(std::move(sharer), mpi_.node());
+    state->lay_out(std::move(sharer), mpi_.node());
     world_ = std::make_unique<Communicator>(std::move(state));
     info_ = {.mpi_library = mpi_.library(),
              .thread_level = std::string(name_of(mpi_.thread_level())),

@@ -43,6 +43,7 @@ transport::Signature signature_of(const Request& request) {
   std::uint64_t rest =
       base::mix(std::bit_cast<std::uint64_t>(request.prescale) + (request.any_order ? 1 : 0));
   for (const std::size_t count : request.counts) rest = base::mix(rest ^ count);
+  if (request.context != 0) rest = base::mix(rest ^ request.context);
   if (!request.algorithm.empty()) rest = hash_of(request.algorithm, rest + 1);
   signature.words[word_rest] = hash_of(request.name, rest);
   const std::size_t shown = std::min(request.name.size(), shown_name);

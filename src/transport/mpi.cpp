@@ -159,6 +159,11 @@ std::string MpiEnvironment::broadcast(const std::string& mine) const {
   return text;
 }
 
+void MpiEnvironment::poke() {
+  int flag = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
 std::unique_ptr<Transport> MpiEnvironment::world() const {
   MPI_Comm duplicate = MPI_COMM_NULL;
   mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &duplicate), "MPI_Comm_dup");

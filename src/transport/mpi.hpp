@@ -58,6 +58,9 @@ class MpiEnvironment {
   /// Collective: the text of rank 0.
   std::string broadcast(const std::string& mine) const;
 
+  /// Lets MPI send what it still has to.
+  static void poke();
+
   /// Collective: a transport over a duplicate of MPI_COMM_WORLD.
   std::unique_ptr<Transport> world() const;
   [[noreturn]] static void abort(int status);

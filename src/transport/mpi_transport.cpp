@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <climits>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -43,6 +44,23 @@ struct NoticeMessage {
   Signature signature;
   std::array<char, 2000> text{};
 };
+
+using Parked = std::vector<std::shared_ptr<const void>>;
+
+int release_parked(MPI_Comm /*comm*/, int /*key*/, void* parked, void* /*extra*/) {
+  const std::unique_ptr<Parked> owned(static_cast<Parked*>(parked));
+  return MPI_SUCCESS;
+}
+
+/// Attributes of MPI_COMM_SELF are deleted first of all by MPI_Finalize. Each has its own key.
+void keep_until_finalize(Parked parked) noexcept {
+  int key = MPI_KEYVAL_INVALID;
+  if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, release_parked, &key, nullptr) != MPI_SUCCESS) return;
+  auto owned = std::make_unique<Parked>(std::move(parked));
+  if (MPI_Comm_set_attr(MPI_COMM_SELF, key, owned.get()) == MPI_SUCCESS)
+    static_cast<void>(owned.release());  // NOLINT(bugprone-unused-return-value)
+  MPI_Comm_free_keyval(&key);
+}
 
 /// "host, pid" of every rank, gathered once.
 std::vector<std::string> gather_places(MPI_Comm comm, Rank size) {
@@ -99,7 +117,13 @@ class MpiTransport final : public Transport {
     // gives the same number.
     int finalized = 0;
     MPI_Finalized(&finalized);
-    if (finalized == 0 && !broken_) MPI_Comm_free(&comm_);
+    if (finalized != 0) return;
+    forget_sent();
+    for (MPI_Request& request : asked_) MPI_Request_free(&request);
+    if (question_) park(question_);
+    if (!broken_) MPI_Comm_free(&comm_);
+    // MPI may still write to what was given up, until it is finalized.
+    if (auto parked = take_parked(); !parked.empty()) keep_until_finalize(std::move(parked));
   }
 
   std::string_view name() const override { return "mpi"; }
@@ -193,21 +217,33 @@ class MpiTransport final : public Transport {
   }
 
   void tell_all(const Notice& notice) noexcept override {
-    broken_ = broken_ || notice.kind != Notice::Kind::inquiry;
-    const auto message = std::make_shared<NoticeMessage>();
+    const bool asks = notice.kind == Notice::Kind::inquiry;
+    broken_ = broken_ || !asks;
+    forget_sent();
+    // Whoever has not taken the last question needs no other.
+    if (asks && !asked_.empty()) return;
+    auto message = std::make_shared<NoticeMessage>();
     message->kind = notice.kind;
     message->sequence = notice.sequence;
     message->identity = identity_;
     message->signature = notice.signature;
     notice.text.copy(message->text.data(), message->text.size() - 1);
+    const std::size_t bytes = asks ? offsetof(NoticeMessage, text) : sizeof *message;
     for (Rank peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
       MPI_Request request = MPI_REQUEST_NULL;
-      if (MPI_Isend(message.get(), sizeof *message, MPI_BYTE, peer, notice_tag_, comm_, &request) ==
+      if (MPI_Isend(message.get(), static_cast<int>(bytes), MPI_BYTE, peer, notice_tag_, comm_, &request) !=
           MPI_SUCCESS)
+        continue;
+      if (asks)
+        asked_.push_back(request);
+      else
         MPI_Request_free(&request);
     }
-    park(message);
+    if (asks)
+      question_ = std::move(message);
+    else
+      park(message);
   }
 
   std::optional<Notice> heard() override {
@@ -324,6 +360,15 @@ class MpiTransport final : public Transport {
     }
   }
 
+  /// The last question, once everybody has taken it.
+  void forget_sent() noexcept {
+    std::erase_if(asked_, [](MPI_Request& request) {
+      int done = 0;
+      return MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0;
+    });
+    if (asked_.empty()) question_.reset();
+  }
+
   int pack(Tag tag) const {
     const std::uint32_t sequence = tag.sequence % sequences_;
     return static_cast<int>((sequence * segment_window + tag.segment % segment_window) * strand_limit +
@@ -372,7 +417,9 @@ class MpiTransport final : public Transport {
   std::uint32_t sequences_ = 0;
   int notice_tag_ = 0;
   std::chrono::milliseconds patience_{1000};
-  bool broken_ = false;  ///< an operation has failed: messages of it may be left
+  bool broken_ = false;                      ///< an operation has failed: messages of it may be left
+  std::shared_ptr<NoticeMessage> question_;  ///< on its way
+  std::vector<MPI_Request> asked_;
   std::vector<std::string> places_;
   std::unique_ptr<NativeCollectives> native_;
   base::Slots<Posted> slots_;

@@ -102,6 +102,9 @@ class Transport {
   /// "rank 3 (host, pid 4711)": for error reports.
   virtual std::string describe(Rank peer) const = 0;
 
+ protected:
+  std::vector<std::shared_ptr<const void>> take_parked() { return std::move(parked_); }
+
  private:
   std::vector<std::shared_ptr<const void>> parked_;
 };

@@ -40,7 +40,7 @@ constexpr bool same_wording = CLI11_VERSION_MAJOR == 2 && CLI11_VERSION_MINOR ==
 TEST_CASE("help") {
   if (!same_wording) return;
   check("help.txt", output_of("--help"));
-  for (const std::string command : {"train", "bench", "info", "verify", "explain"})
+  for (const std::string command : {"train", "bench", "tune", "info", "verify", "explain"})
     check("help-" + command + ".txt", output_of(command + " --help"));
 }
 

@@ -176,8 +176,11 @@ std::string describe(const Case& test) {
                      schedule::name_of(test.collective), test.algorithm.empty() ? "(chosen)" : test.algorithm,
                      name_of(test.type), name_of(test.op), test.count, test.misalignment, test.root,
                      test.prescale, test.in_place ? " in-place" : "", test.async ? " async" : "",
-                     test.exact ? "" : " inexact", test.uneven ? " uneven" : test.any_order ? " any-order" : "", test.arena ? " arena" : "",
-                     test.mixed ? " mixed" : "", test.seed);
+                     test.exact ? "" : " inexact",
+                     test.uneven      ? " uneven"
+                     : test.any_order ? " any-order"
+                                      : "",
+                     test.arena ? " arena" : "", test.mixed ? " mixed" : "", test.seed);
 }
 
 bool canonical(const Case& test, Rank ranks) {
@@ -314,6 +317,7 @@ Case random_library_case(std::uint64_t seed, Rank ranks) {
   test.type = any(types);
   if (is_floating(test.type)) test.op = any(ops);
   if (!is_floating(test.type) && test.op == Op::average) test.op = Op::sum;
+  if (size_of(test.type) == 1) test.op = random.below(2) == 0 ? Op::min : Op::max;
   test.prescale = 1.0;
   test.uneven = false;
   test.any_order = ranks > 2 || random.below(2) == 0;

@@ -24,10 +24,10 @@ struct Case {
   double prescale = 1.0;
   bool in_place = true;
   bool async = false;
-  bool exact = true;    ///< data whose sums are exact in any order; otherwise the bits depend on the order
-  bool arena = false;   ///< the buffers are in the arena
-  bool mixed = false;   ///< in place or not, in the arena or not, asynchronous or not, and the misalignment
-                        ///< differ between ranks
+  bool exact = true;   ///< data whose sums are exact in any order; otherwise the bits depend on the order
+  bool arena = false;  ///< the buffers are in the arena
+  bool mixed = false;  ///< in place or not, in the arena or not, asynchronous or not, and the misalignment
+                       ///< differ between ranks
   bool any_order = false;
   bool uneven = false;  ///< allgather with counts of its own for every rank
   std::uint64_t seed = 1;

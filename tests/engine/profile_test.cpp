@@ -47,8 +47,8 @@ TEST_CASE("choices as text") {
   CHECK(text_of(parse_choice(Collective::broadcast, "binomial:radix=4")) == "binomial:radix=4");
   CHECK(text_of(parse_choice(Collective::broadcast, "binomial:radix=2")) == "binomial");
   CHECK(text_of(parse_choice(Collective::allreduce, "ring:segment=64K")) == "ring:segment=65536");
-  for (const char* text : {"rung", "ring:", "ring:x=1", "ring:radix=3", "ring:flight=0", "ring:flight=65", "mpi:flight=1",
-                           "ring:segment=many", "binomial"})
+  for (const char* text : {"rung", "ring:", "ring:x=1", "ring:radix=3", "ring:flight=0", "ring:flight=65",
+                           "mpi:flight=1", "ring:segment=many", "binomial"})
     CHECK_THROWS_AS(parse_choice(Collective::allreduce, text), InvalidArgument);
 }
 
@@ -79,16 +79,19 @@ TEST_CASE("a profile survives being written and read") {
 
 TEST_CASE("what is no profile is refused, and a rule that is not understood is left out") {
   for (const char* text :
-       {"", "{", "[]", R"({"tutti_profile": 2, "machine": "here", "rules": []})", R"({"machine": "here", "rules": []})",
-        R"({"tutti_profile": 1, "machine": "here"})", R"({"tutti_profile": 1, "machine": 5, "rules": []})",
+       {"", "{", "[]", R"({"tutti_profile": 2, "machine": "here", "rules": []})",
+        R"({"machine": "here", "rules": []})", R"({"tutti_profile": 1, "machine": "here"})",
+        R"({"tutti_profile": 1, "machine": 5, "rules": []})",
         R"({"tutti_profile": 1, "machine": "here", "rules": [], "links": {"local": {"latency_s": 1}}})",
         R"({"tutti_profile": 1, "machine": "here", "rules": [], "links": {"local":
             {"latency_s": -1, "seconds_per_byte": 1e-10, "reduce_seconds_per_byte": 1e-10}}})"})
-    CHECK_THROWS_WITH(Profile::parse(text, "file.json"), ContainsSubstring("'file.json' is no profile of tutti"));
+    CHECK_THROWS_WITH(Profile::parse(text, "file.json"),
+                      ContainsSubstring("'file.json' is no profile of tutti"));
   const std::string good = R"({"collective": "allreduce", "use": "ring"})";
   for (const char* bad :
        {R"({"collective": "allreduce"})", R"({"use": "ring"})", R"({"collective": "scan", "use": "ring"})",
-        R"({"collective": "allreduce", "use": "rung"})", R"({"collective": "allreduce", "use": "ring", "color": 3})",
+        R"({"collective": "allreduce", "use": "rung"})",
+        R"({"collective": "allreduce", "use": "ring", "color": 3})",
         R"({"collective": "allreduce", "use": "ring", "from": 9, "to": 8})",
         R"({"collective": "allreduce", "use": "ring", "types": ["f17"]})",
         R"({"collective": "allreduce", "use": "ring", "order": "some"})", "17"}) {
@@ -123,7 +126,9 @@ TEST_CASE("a rule that may not or cannot be followed is passed over") {
   CHECK(chosen(ring, call_of(100, DType::f32, true)) == "ring");
   CHECK(chosen(ring, call_of(100, DType::i8)) == "ring");
   CHECK(chosen(ring, call_of(100), 2) == "ring");
-  const auto use = [](const std::string& name) { return R"({"collective": "allreduce", "use": ")" + name + "\"}"; };
+  const auto use = [](const std::string& name) {
+    return R"({"collective": "allreduce", "use": ")" + name + "\"}";
+  };
   CHECK(chosen(use("halving_doubling") + "," + ring, call_of(9, DType::i8)) == "halving_doubling");
   // No node, no hierarchy, no MPI below.
   for (const char* way : {"node", "hierarchy", "mpi"})

@@ -45,7 +45,7 @@ head -c 1000 good/checkpoint.tutti >short.tutti
 
 expect "--epochz" train --epochz 5
 expect "--lr" train --lr fast
-expect "required" explain
+expect "say which: --algorithm NAME" explain
 expect "A subcommand is required" # none
 expect "no such file or folder" train --data missing.csv
 expect "cut.csv.gz': the compressed data are cut short" train --data cut.csv.gz
