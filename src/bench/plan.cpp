@@ -51,7 +51,7 @@ std::string reason_of(CommunicatorState& state, const Request& request,
                        route.rule->from, route.rule->to);
   switch (route.choice.path) {
     case Path::node: return "all ranks share memory";
-    case Path::hierarchy: return "the nodes are even";
+    case Path::hierarchy: return "ranks of a node share memory";
     default: break;
   }
   return "the cheapest by the cost model of those in the allowed order";
@@ -79,7 +79,7 @@ std::string schedule_line(CommunicatorState& state, const Request& request, Choi
   if (choice.path == Path::hierarchy) {
     runs = state.rail();
     part.algorithm = {};
-    part.count /= static_cast<std::size_t>(state.size() / runs->size());
+    part.count /= static_cast<std::size_t>(state.hierarchy()->slices());
     choice = {.path = Path::schedule};
   }
   if (choice.path != Path::schedule) return {};

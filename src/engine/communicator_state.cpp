@@ -146,7 +146,7 @@ std::string CommunicatorState::refusal(const Request& request, const Choice& cho
     case Path::automatic: return {};
     case Path::node: return node_ ? "" : "these ranks share no memory, or not all of them";
     case Path::hierarchy:
-      if (!hierarchy_) return "these ranks are on one node, or not evenly on several";
+      if (!hierarchy_) return "these ranks are on one node, or each on its own";
       return hierarchy_->accepts(request) ? "" : "this call cannot go through a hierarchy of nodes";
     case Path::schedule: return engine_.refusal(request, choice);
     case Path::library: break;
@@ -363,21 +363,22 @@ void CommunicatorState::lay_out(std::shared_ptr<transport::MemorySharer> sharer,
 
 void CommunicatorState::lay_out_nodes(const std::vector<std::int32_t>& nodes) {
   if (!sharer_) return;
-  const auto layout = layout_of(nodes);
-  if (!layout || layout->local == 1) return;
-  const Rank place_in_node = rank() % layout->local;
+  NodeLayout layout = layout_of(nodes);
+  if (layout.largest() == 1) return;
+  const auto me = static_cast<std::size_t>(rank());
   const auto part = [&](int color) {
     const std::scoped_lock lock(runtime_->progress->token());
     return std::make_shared<CommunicatorState>(runtime_, transport_->split(color, rank()));
   };
-  const auto node_part = part(rank() / layout->local);
-  const auto rail = part(place_in_node);
+  const auto node_part = part(layout.node_of[me]);
+  const auto rail = part(layout.place_of[me]);
   rail->engine_.set_remote(true);
   node_part->lay_out(sharer_, node_number_);
   // All nodes go one way, or none.
-  const auto sharing = gather_numbers(node_part->node() != nullptr ? 1 : 0, "sharing");
+  const bool shares = node_part->size() == 1 || node_part->node() != nullptr;
+  const auto sharing = gather_numbers(shares ? 1 : 0, "sharing");
   if (std::ranges::find(sharing, 0) == sharing.end())
-    hierarchy_ = std::make_unique<Hierarchy>(*layout, lookout_, node_part, rail);
+    hierarchy_ = std::make_unique<Hierarchy>(std::move(layout), lookout_, node_part, rail);
 }
 
 std::shared_ptr<std::byte> CommunicatorState::allocate(std::size_t bytes) {

@@ -1,11 +1,14 @@
 #include "engine/hierarchy.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <utility>
 
+#include "base/canonical.hpp"
+#include "base/random.hpp"
 #include "engine/communicator_state.hpp"
 #include "kernel/kernel.hpp"
 
@@ -28,17 +31,49 @@ constexpr std::size_t ahead = 3;
 
 }  // namespace
 
-std::optional<NodeLayout> layout_of(const std::vector<std::int32_t>& nodes) {
-  const auto local = static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), nodes.front()));
-  if (nodes.size() % local != 0) return std::nullopt;
-  for (std::size_t r = 0; r < nodes.size(); ++r) {
-    const bool first = r % local == 0;
-    if (!first && nodes[r] != nodes[r - 1]) return std::nullopt;
-    if (first && std::find(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(r), nodes[r]) !=
-                     nodes.begin() + static_cast<std::ptrdiff_t>(r))
-      return std::nullopt;
+Rank NodeLayout::largest() const {
+  return *std::ranges::max_element(sizes);
+}
+
+bool NodeLayout::even() const {
+  return std::ranges::all_of(sizes, [this](Rank size) { return size == sizes.front(); });
+}
+
+namespace {
+
+/// Stands for the tree in which these leaves are added: commutative as additions are, and like them not
+/// associative.
+std::uint64_t tree_of(std::span<const std::uint64_t> leaves) {
+  return base::canonical_sum(
+      static_cast<std::uint32_t>(leaves.size()), [&](std::uint32_t i) { return leaves[i]; },
+      [](std::uint64_t a, std::uint64_t b) {
+        return base::mix(base::mix(std::min(a, b) + 1) ^ std::max(a, b) * 0x9e3779b97f4a7c15ULL);
+      });
+}
+
+}  // namespace
+
+NodeLayout layout_of(const std::vector<std::int32_t>& nodes) {
+  NodeLayout layout;
+  std::vector<std::int32_t> numbers;
+  std::vector<std::uint64_t> leaves;
+  std::vector<std::vector<std::uint64_t>> leaves_of;
+  for (const std::int32_t node : nodes) {
+    const auto at = static_cast<std::size_t>(std::ranges::find(numbers, node) - numbers.begin());
+    if (at == numbers.size()) {
+      numbers.push_back(node);
+      layout.sizes.push_back(0);
+      leaves_of.emplace_back();
+    }
+    layout.node_of.push_back(static_cast<Rank>(at));
+    layout.place_of.push_back(layout.sizes[at]++);
+    leaves.push_back(base::mix(leaves.size() + 1));
+    leaves_of[at].push_back(leaves.back());
   }
-  return NodeLayout{static_cast<Rank>(nodes.size() / local), static_cast<Rank>(local)};
+  std::vector<std::uint64_t> sums;
+  for (const auto& of_node : leaves_of) sums.push_back(tree_of(of_node));
+  layout.canonical = tree_of(sums) == tree_of(leaves);
+  return layout;
 }
 
 /// Node operations in one order on every rank; rails as they become ready.
@@ -54,14 +89,14 @@ class HierarchyOperation final : public Operation {
     request_.name = name_;    // the caller's text is gone when the later parts are made
     // Parts do not have all that must be the same in the whole.
     request_.context = one_word(hierarchy.all_.calls().at(sequence)) | 1U;
-    const auto local = static_cast<std::size_t>(hierarchy.layout_.local);
+    const auto slices = static_cast<std::size_t>(hierarchy.slices());
     const std::size_t size = request.element_bytes();
     std::size_t done = 0;
     if (request.count * size > leader_bytes) {
-      const std::size_t most = segment_bytes / size / local * local;
-      const std::size_t whole = request.count / local * local;
+      const std::size_t most = std::max(segment_bytes / size / slices, std::size_t{1}) * slices;
+      const std::size_t whole = request.count / slices * slices;
       for (; done < whole; done += parts_.back().count)
-        parts_.push_back({done, std::min(most, whole - done), true});
+        parts_.push_back({done, std::min(most, whole - done), slices > 1});
     }
     if (done < request.count || request.count == 0) parts_.push_back({done, request.count - done, false});
   }
@@ -120,7 +155,7 @@ class HierarchyOperation final : public Operation {
   void abandon(const std::string& reason) noexcept override {
     over_ = true;
     hierarchy_.all_.tell(transport::Notice::Kind::timeout, sequence_, reason);
-    group().say_failed(transport::Notice::Kind::timeout, reason);
+    tell_node(transport::Notice::Kind::timeout, reason);
     if (node_operation_) node_operation_->abandon(reason);
     for (const Part& part : parts_) {
       if (part.rail) part.rail->abandon(reason);
@@ -136,14 +171,16 @@ class HierarchyOperation final : public Operation {
     std::unique_ptr<Operation> rail = {};
   };
 
-  node::Group& group() const { return *hierarchy_.node_->node(); }
+  void tell_node(transport::Notice::Kind kind, const std::string& text) const noexcept {
+    if (node::Group* group = hierarchy_.node_->node()) group->say_failed(kind, text);
+  }
 
   /// What was found out on this node or on this rail is news to the others.
   void tell_all(const std::exception& error) noexcept {
     over_ = true;
     const transport::Notice::Kind kind = kind_of(error);
     hierarchy_.all_.tell(kind, sequence_, error.what());
-    group().say_failed(kind, error.what());
+    tell_node(kind, error.what());
   }
 
   bool leads() const { return hierarchy_.node_->rank() == 0; }
@@ -159,7 +196,7 @@ class HierarchyOperation final : public Operation {
   /// The elements of this rank's slice of a part.
   std::pair<std::size_t, std::size_t> share(const Part& part) const {
     if (!part.sliced) return {part.first, part.count};
-    const std::size_t slice = part.count / static_cast<std::size_t>(hierarchy_.layout_.local);
+    const std::size_t slice = part.count / static_cast<std::size_t>(hierarchy_.slices());
     return {part.first + slice * static_cast<std::size_t>(hierarchy_.node_->rank()), slice};
   }
 
@@ -245,8 +282,7 @@ class HierarchyOperation final : public Operation {
     request.prescale = 1.0;
     request.input = request.output = output(first);
     request.count = count;
-    request.contributors = static_cast<std::uint64_t>(hierarchy_.layout_.nodes) *
-                           static_cast<std::uint64_t>(hierarchy_.layout_.local);
+    request.contributors = hierarchy_.layout_.node_of.size();
     part.rail = hierarchy_.rail_->make(request);
   }
 
@@ -267,11 +303,15 @@ class HierarchyOperation final : public Operation {
 
 Hierarchy::Hierarchy(NodeLayout layout, Lookout& all, std::shared_ptr<CommunicatorState> node,
                      std::shared_ptr<CommunicatorState> rail)
-    : layout_(layout), all_(all), node_(std::move(node)), rail_(std::move(rail)) {}
+    : layout_(std::move(layout)), all_(all), node_(std::move(node)), rail_(std::move(rail)) {}
 
 std::string Hierarchy::describe() const {
-  return fmt::format("rails between {} nodes of {} ranks, shared memory inside", layout_.nodes,
-                     layout_.local);
+  if (layout_.even())
+    return fmt::format("rails between {} nodes of {} ranks, shared memory inside", layout_.nodes(),
+                       layout_.sizes.front());
+  return fmt::format("one rank of each of {} nodes, shared memory inside ({} ranks){}", layout_.nodes(),
+                     fmt::join(layout_.sizes, " + "),
+                     layout_.canonical ? "" : "; messages between all where the order of additions counts");
 }
 
 double Hierarchy::predict(const Request& request,
@@ -280,14 +320,14 @@ double Hierarchy::predict(const Request& request,
   Request wire = request;
   wire.algorithm = {};
   if (bytes <= leader_bytes) {
-    return in_node(request, Collective::reduce, layout_.local) +
+    return in_node(request, Collective::reduce, layout_.largest()) +
            rail_->predict(wire, {.path = Path::schedule}) +
-           in_node(request, Collective::broadcast, layout_.local);
+           in_node(request, Collective::broadcast, layout_.largest());
   }
   Request part = request;
-  part.count = wire.count = request.count / static_cast<std::size_t>(layout_.local);
-  const double node = in_node(part, Collective::reduce_scatter, layout_.local) +
-                      in_node(part, Collective::allgather, layout_.local);
+  part.count = wire.count = request.count / static_cast<std::size_t>(slices());
+  const double node = in_node(part, Collective::reduce_scatter, layout_.largest()) +
+                      in_node(part, Collective::allgather, layout_.largest());
   const double rails = rail_->predict(wire, {.path = Path::schedule});
   // One of them fills the time; of the other only the first and the last segment show.
   const double segments = std::max(1.0, static_cast<double>(bytes) / segment_bytes);
@@ -299,7 +339,7 @@ bool Hierarchy::accepts(const Request& request) const {
   // Partial sums of half types, and of integer averages, are wider than the buffers they would be put in.
   if (kernel::accumulator(request.type, request.op) != request.type) return false;
   const bool free = !is_floating(request.type) || request.op == Op::min || request.op == Op::max;
-  return layout_.is_canonical() || request.any_order || free;
+  return layout_.canonical || request.any_order || free;
 }
 
 std::unique_ptr<Operation> Hierarchy::start(const Request& request, std::uint32_t sequence,

@@ -14,23 +14,31 @@ namespace tutti::engine {
 
 class CommunicatorState;
 
-/// How the ranks of a communicator lie on nodes, where that is regular: every node has the ranks
-/// [n·local, (n+1)·local).
+/// How the ranks of a communicator lie on nodes. Nodes are numbered by their lowest ranks, and ranks of a
+/// node by their order.
 struct NodeLayout {
-  Rank nodes = 1;
-  Rank local = 1;  ///< ranks of a node
+  std::vector<Rank> sizes;     ///< ranks of each node
+  std::vector<Rank> node_of;   ///< of each rank
+  std::vector<Rank> place_of;  ///< of each rank in its node
+  /// Adding up each node in canonical order, and then the nodes' sums, is adding all ranks in canonical
+  /// order.
+  bool canonical = false;
 
-  /// Sums of a node's ranks are nodes of the canonical tree, and so is the rest: local is a power of two.
-  bool is_canonical() const { return (local & (local - 1)) == 0; }
+  Rank nodes() const { return static_cast<Rank>(sizes.size()); }
+
+  Rank largest() const;
+
+  /// All nodes have as many ranks: each of them can have a rail.
+  bool even() const;
 };
 
-/// Of the node of each rank; nothing if the nodes are uneven or their ranks not in one run.
-std::optional<NodeLayout> layout_of(const std::vector<std::int32_t>& nodes);
+/// From the node of each rank.
+NodeLayout layout_of(const std::vector<std::int32_t>& nodes);
 
 /// Allreduce over several nodes: the ranks of a node add up, each a slice (reduce-scatter in shared memory);
 /// each rank brings its slice together with the ranks of the same place on the other nodes, its rail; then
-/// the node gathers. In segments, so that the rails never idle while the nodes work. Short messages go
-/// through one rank of each node.
+/// the node gathers. In segments, so that the rails never idle while the nodes work. Short messages, and all
+/// where nodes have unlike numbers of ranks, go through one rank of each node.
 class Hierarchy {
  public:
   /// `all` is of all ranks, and outlives this; `node` and `rail` are this rank's communicators of those
@@ -50,6 +58,9 @@ class Hierarchy {
   /// `in_node` predicts a collective of a node's ranks: (request, collective, ranks).
   double predict(const Request& request,
                  const std::function<double(Request, schedule::Collective, Rank)>& in_node) const;
+
+  /// Into how many parts the ranks of a node cut a segment.
+  Rank slices() const { return layout_.even() ? layout_.sizes.front() : 1; }
 
   /// "rails between 2 nodes of 4 ranks, …".
   std::string describe() const;

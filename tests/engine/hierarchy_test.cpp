@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "engine/communicator_state.hpp"
 #include "engine/local.hpp"
 #include "support/catch.hpp"
 #include "tutti/communicator.hpp"
@@ -18,17 +19,69 @@
 using namespace tutti;
 using namespace tutti::engine;
 
-TEST_CASE("layouts are regular, or nothing") {
-  const auto layout = layout_of({0, 0, 2, 2, 4, 4});
-  REQUIRE(layout);
-  CHECK(layout->nodes == 3);
-  CHECK(layout->local == 2);
-  CHECK(layout->is_canonical());
-  CHECK_FALSE(layout_of({0, 0, 0, 3}));
-  CHECK_FALSE(layout_of({0, 1, 0, 1}));
-  CHECK_FALSE(layout_of({0, 0, 2, 2, 0, 0}));
-  CHECK_FALSE(layout_of({0, 0, 0, 3, 3, 3})->is_canonical());
-  CHECK(layout_of({5})->local == 1);
+TEST_CASE("how ranks lie on nodes") {
+  const auto layout = layout_of({4, 4, 2, 4, 7, 2});
+  CHECK(layout.nodes() == 3);
+  CHECK(layout.sizes == std::vector<Rank>{3, 2, 1});
+  CHECK(layout.node_of == std::vector<Rank>{0, 0, 1, 0, 2, 1});
+  CHECK(layout.place_of == std::vector<Rank>{0, 1, 0, 2, 0, 1});
+  CHECK(layout.largest() == 3);
+  CHECK_FALSE(layout.even());
+  CHECK(layout_of({0, 0, 2, 2, 4, 4}).even());
+  CHECK(layout_of({5}).largest() == 1);
+}
+
+TEST_CASE("where nodes hold whole parts of the canonical tree, and where not") {
+  const auto canonical = [](const std::vector<std::int32_t>& nodes) { return layout_of(nodes).canonical; };
+  CHECK(canonical({0, 0, 1, 1}));
+  CHECK(canonical({0, 0, 1, 1, 2, 2}));
+  CHECK(canonical({0, 0, 1}));        // (0+1)+2
+  CHECK_FALSE(canonical({0, 1, 1}));  // there is no 1+2
+  CHECK(canonical({0, 0, 0, 1, 1}));  // ((0+1)+2)+(3+4)
+  CHECK_FALSE(canonical({0, 0, 1, 1, 1}));
+  CHECK(canonical({0, 0, 0, 0, 1, 1}));  // ((0+1)+(2+3))+(4+5)
+  CHECK_FALSE(canonical({0, 0, 0, 1}));
+  CHECK_FALSE(canonical({0, 0, 0, 0, 0, 1, 1, 1}));
+  CHECK_FALSE(canonical({0, 0, 0, 1, 1, 1}));
+  CHECK_FALSE(canonical({0, 1, 0, 1}));
+  CHECK(canonical({0, 1, 2, 3, 4}));
+  CHECK(canonical({3, 3, 3}));
+}
+
+TEST_CASE("nodes of unlike sizes, and ranks that take turns on nodes") {
+  const std::vector<std::vector<std::int32_t>> layouts{
+      {0, 0, 0, 1},    {0, 0, 0, 0, 0, 1, 1, 1}, {0, 1, 0, 1},      {0, 0, 1},
+      {0, 0, 0, 1, 1}, {0, 1, 2, 0, 1, 2, 0},    {0, 0, 0, 1, 1, 1}};
+  for (const auto& nodes : layouts) {
+    const auto ranks = static_cast<Rank>(nodes.size());
+    for (const bool any_order : {false, true}) {
+      for (const std::size_t count : {1UL, 3000UL, 600'001UL}) {
+        LocalOptions options{.shared_memory = true, .nodes = nodes};
+        options.core.any_order = any_order;
+        options.core.timeout = Seconds(60);
+        run_local(ranks, options, [&](Communicator& world) {
+          const auto way = world.state().route({.count = count, .any_order = any_order}).choice.path;
+          const bool expected = any_order || layout_of(nodes).canonical;
+          base::require((way == Path::hierarchy) == expected, "the way is {}", static_cast<int>(way));
+          std::vector<float> data(count);
+          std::vector<std::int32_t> numbers(count);
+          for (std::size_t i = 0; i < count; ++i) {
+            data[i] = static_cast<float>(i % 100) + static_cast<float>(world.rank());
+            numbers[i] = static_cast<std::int32_t>(i) * (world.rank() + 1);
+          }
+          world.allreduce(std::span(data), Op::average);
+          world.allreduce(std::span(numbers), Op::sum);
+          for (std::size_t i = 0; i < count; ++i) {
+            const auto sum = static_cast<float>(i % 100) * static_cast<float>(ranks) +
+                             static_cast<float>(ranks * (ranks - 1) / 2);
+            base::require(data[i] == sum / static_cast<float>(ranks), "element {} is {}", i, data[i]);
+            base::require(numbers[i] == static_cast<std::int32_t>(i) * (ranks * (ranks + 1) / 2),
+                          "number {} is {}", i, numbers[i]);
+          }
+        });
+      }
+    }
+  }
 }
 
 TEST_CASE("the bits of a sum do not depend on how ranks lie on nodes, nor on where buffers are") {
@@ -39,7 +92,10 @@ TEST_CASE("the bits of a sum do not depend on how ranks lie on nodes, nor on whe
                                                          {0, 1, 2, 3, 4, 5, 6, 7},
                                                          {0, 0, 2, 2, 4, 4, 6, 6},
                                                          {0, 0, 0, 0, 4, 4, 4, 4},
-                                                         {0, 0, 0, 3, 3, 3, 3, 3}};
+                                                         {0, 0, 0, 3, 3, 3, 3, 3},
+                                                         {0, 0, 0, 0, 0, 0, 6, 6},
+                                                         {0, 0, 2, 2, 2, 2, 4, 4},
+                                                         {0, 1, 2, 3, 0, 1, 2, 3}};
     for (const auto& nodes : layouts) {
       for (const bool arena : {false, true}) {
         LocalOptions options{.shared_memory = true, .nodes = nodes};
