@@ -1,6 +1,7 @@
 #include "bench/measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -9,6 +10,7 @@
 #include "base/error.hpp"
 #include "bench/bound.hpp"
 #include "bench/pattern.hpp"
+#include "engine/communicator_state.hpp"
 
 namespace tutti::bench {
 namespace {
@@ -130,11 +132,23 @@ class Bench {
     } else if (options_.in_place && options_.collective != Collective::broadcast) {
       row.in_place = in_place(iterations, bytes);
     }
+    count_messages(row);
     if (options_.bound) row.bound_seconds = bound(bytes, iterations);
     return row;
   }
 
  private:
+  /// Collective: what one more call sends.
+  void count_messages(Row& row) {
+    const transport::Traffic before = world_.state().traffic();
+    call(input(false, false).data(), output(false, false).data());
+    const transport::Traffic after = world_.state().traffic();
+    std::array<std::uint64_t, 2> sent{after.messages - before.messages, after.bytes - before.bytes};
+    world_.allreduce(std::span<std::uint64_t>(sent), Op::sum);
+    row.sent_messages = sent[0];
+    row.sent_bytes = sent[1];
+  }
+
   std::size_t most_bytes() const {
     return std::max<std::size_t>(options_.end,
                                  static_cast<std::size_t>(world_.size()) * size_of(options_.type));

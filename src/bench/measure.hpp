@@ -54,8 +54,10 @@ struct Row {
   Timing out_of_place;
   std::optional<Timing> in_place;
   std::optional<Timing> mpi;
-  double ratio = 0;          ///< MPI's median by ours
-  double bound_seconds = 0;  ///< 0: not measured
+  std::uint64_t sent_messages = 0;  ///< of one call, over all ranks; what goes through shared memory is none
+  std::uint64_t sent_bytes = 0;     ///< their payload
+  double ratio = 0;                 ///< MPI's median by ours
+  double bound_seconds = 0;         ///< 0: not measured
 };
 
 /// algbw to busbw, as nccl-tests has it (its doc/PERFORMANCE.md).

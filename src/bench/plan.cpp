@@ -168,6 +168,8 @@ std::string explain_plan(Communicator& world, const base::Clock& clock, const Pl
   text +=
       fmt::format("this call  predicted {}, measured {} (p1 {}, p99 {})\n", time_of(predicted),
                   time_of(median), time_of(row.out_of_place.spread.p1), time_of(row.out_of_place.spread.p99));
+  text +=
+      fmt::format("messages   {} of {} bytes in all, over all ranks\n", row.sent_messages, row.sent_bytes);
   text += bound.seconds > 0 ? fmt::format("bound      {}, {:.2f} times that: {}\n", time_of(bound.seconds),
                                           median / bound.seconds, bound.what)
                             : fmt::format("bound      {}\n", bound.what);

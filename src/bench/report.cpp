@@ -50,6 +50,8 @@ nlohmann::ordered_json json_of(const Row& row) {
     json["mpi"] = json_of(*row.mpi);
     json["ratio"] = row.ratio;
   }
+  json["sent_messages"] = row.sent_messages;
+  json["sent_bytes"] = row.sent_bytes;
   if (row.bound_seconds > 0) {
     json["bound_us"] = us(row.bound_seconds);
     json["part_of_bound"] = row.bound_seconds / row.out_of_place.spread.median;

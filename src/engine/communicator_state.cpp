@@ -184,6 +184,16 @@ Choice CommunicatorState::untuned(const Request& request) {
   return {.path = Path::schedule};
 }
 
+transport::Traffic CommunicatorState::traffic() const {
+  transport::Traffic sum = transport_->traffic();
+  if (!hierarchy_) return sum;
+  for (const CommunicatorState* part : {&hierarchy_->node(), &hierarchy_->rail()}) {
+    sum.messages += part->traffic().messages;
+    sum.bytes += part->traffic().bytes;
+  }
+  return sum;
+}
+
 CommunicatorState* CommunicatorState::rail() const {
   return hierarchy_ ? &hierarchy_->rail() : nullptr;
 }

@@ -87,6 +87,9 @@ class CommunicatorState {
   /// The result has the bits that the request asks for.
   bool keeps_order(const Request& request, const Choice& choice);
 
+  /// What this rank has sent as messages, as a part of this communicator or of those that its operations use.
+  transport::Traffic traffic() const;
+
   /// Nodes that the ranks are on; 0: not known.
   Rank nodes() const { return nodes_; }
 

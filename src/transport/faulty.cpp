@@ -33,6 +33,8 @@ class Faulty final : public Transport {
     return delayed(below_->receive(peer, tag, opening, data, bytes));
   }
 
+  Traffic traffic() const override { return below_->traffic(); }
+
   bool test(Ticket ticket) override {
     count(rank());
     auto& turns = turns_[ticket];

@@ -221,6 +221,7 @@ class Endpoint final : public Transport {
   Rank size() const override { return hub_->ranks(); }
 
   Ticket send(Rank peer, Tag tag, const Signature* opening, const void* data, std::size_t bytes) override {
+    note_sent(bytes);
     Message message{.from = rank_, .to = peer, .is_send = true, .tag = tag, .source = data, .bytes = bytes};
     if (opening != nullptr) message.opening = *opening;
     return post(std::move(message));

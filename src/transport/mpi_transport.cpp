@@ -136,6 +136,7 @@ class MpiTransport final : public Transport {
   Rank size() const override { return size_; }
 
   Ticket send(Rank peer, Tag tag, const Signature* opening, const void* data, std::size_t bytes) override {
+    note_sent(bytes);
     // MPI only reads what it sends; one type for both directions.
     auto* from = static_cast<std::byte*>(const_cast<void*>(data));
     Posted posted{.peer = peer, .tag = pack(tag), .data = from, .bytes = bytes};

@@ -30,6 +30,12 @@ inline constexpr std::uint32_t sequence_window = 64;
 inline constexpr std::uint32_t segment_window = 64;
 inline constexpr std::uint32_t strand_limit = 4;
 
+/// Payload that a rank has sent so far: no envelopes, no notices.
+struct Traffic {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// Names a posted message until test() has returned true for it or it was cancelled.
 using Ticket = std::uint32_t;
 
@@ -84,6 +90,8 @@ class Transport {
   /// Gives a message up after a failure. False if the library below may still touch its buffer.
   virtual bool cancel(Ticket ticket) noexcept = 0;
 
+  virtual Traffic traffic() const { return traffic_; }
+
   /// Holds memory that it may still touch until this transport goes.
   void park(std::shared_ptr<const void> memory) { parked_.push_back(std::move(memory)); }
 
@@ -103,9 +111,15 @@ class Transport {
   virtual std::string describe(Rank peer) const = 0;
 
  protected:
+  void note_sent(std::size_t bytes) {
+    ++traffic_.messages;
+    traffic_.bytes += bytes;
+  }
+
   std::vector<std::shared_ptr<const void>> take_parked() { return std::move(parked_); }
 
  private:
+  Traffic traffic_;
   std::vector<std::shared_ptr<const void>> parked_;
 };
 

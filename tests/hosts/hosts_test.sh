@@ -18,14 +18,18 @@ sent() { local sum=0 i; for i in $(seq "$1"); do sum=$((sum + $("$hosts" sent "$
 
 # crosses HOSTS SLOTS BYTES FACTOR: an allreduce of BYTES sends FACTOR/100 of them from each host, and at most 7 % more.
 crosses() {
-  local n=$1 slots=$2 bytes=$3 factor=$4 calls=8 before after output each
+  local n=$1 slots=$2 bytes=$3 factor=$4 calls=8 before after output each counted
   before=$(sent "$n")
   output=$(timeout 60 "$hosts" run "$n" "$slots" "$tutti" bench -b "$bytes" -e "$bytes" -n $((calls - 2)) -w 1 -c 1 --format csv 2>&1)
   after=$(sent "$n")
-  # A sample out of place, a sample in place, each after one that does not count.
-  each=$(((after - before) / n / (2 * (calls - 1))))
+  # Samples out of place and in place, each kind after one that does not count, and a call whose messages are counted.
+  counted=$(timeout 60 "$hosts" run "$n" "$slots" "$tutti" bench -b "$bytes" -e "$bytes" -n 1 -w 0 -c 0 --format json 2>&1 |
+    sed -n 's/.*"sent_bytes": \([0-9]*\).*/\1/p')
+  each=$(((after - before) / n / (2 * (calls - 1) + 1)))
   echo "$n hosts x $slots ranks, $bytes bytes: each host sent $each a call; ideal $((bytes * factor / 100))"
   grep -q "^$bytes,.*,0,[0-9.]*,,,$" <<<"$output" || { echo "wrong or no result: $output"; failed=1; }
+  [ "${counted:-0}" = $((bytes * 2 * (n - 1))) ] ||
+    { echo "by tutti's own counter all hosts sent ${counted:-nothing}, ideal $((bytes * 2 * (n - 1)))"; failed=1; }
   [ $((each * 100)) -ge $((bytes * factor)) ] || { echo "too few bytes crossed: did they go another way?"; failed=1; }
   [ $((each * 100)) -le $((bytes * factor * 107 / 100)) ] || { echo "too many bytes crossed"; failed=1; }
 }
