@@ -6,6 +6,7 @@ set(TUTTI_LAYERS
   "schedule:base"
   "transport:base"
   "engine:schedule,transport,kernel"
+  "compress:base,kernel"
   "model:base,kernel"
   "data:base,kernel"
   "train:engine,model,data"

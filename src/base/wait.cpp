@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <thread>
 
 namespace tutti::base {
@@ -20,11 +21,25 @@ WaitLimits WaitLimits::for_load(unsigned ranks_here, unsigned processors) {
   return {.spins = 0, .yields = 20};
 }
 
-unsigned usable_processors() {
+ProcessorMask usable_mask() {
+  ProcessorMask mask{};
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
-  return std::max(1U, std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return mask;
+  for (std::size_t i = 0; i < std::min<std::size_t>(CPU_SETSIZE, mask.size() * 64); ++i) {
+    if (CPU_ISSET(i, &set)) mask[i / 64] |= std::uint64_t{1} << i % 64;
+  }
+  return mask;
+}
+
+unsigned count_of(const ProcessorMask& mask) {
+  unsigned count = 0;
+  for (const std::uint64_t word : mask) count += static_cast<unsigned>(std::popcount(word));
+  return std::max(1U, count);
+}
+
+unsigned usable_processors() {
+  return count_of(usable_mask());
 }
 
 bool Ladder::turn() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -21,7 +22,13 @@ struct WaitLimits {
 /// Tells the processor that this is a loop that waits.
 void pause_processor();
 
-/// Processors that this process may run on (its affinity mask), at least 1.
+/// A bit for each processor that this process may run on (its affinity mask), up to 1024.
+using ProcessorMask = std::array<std::uint64_t, 16>;
+ProcessorMask usable_mask();
+/// At least 1.
+unsigned count_of(const ProcessorMask& mask);
+/// Processors that this process may run on. Launchers often give each process one of its own: what a node's
+/// ranks may use together is what their masks are together.
 unsigned usable_processors();
 
 /// The ladder that every wait climbs: spin, yield, sleep. One object per wait; reset() when something

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/wait.hpp"
 #include "engine/overlap.hpp"
 #include "engine/predict.hpp"
 #include "engine/workspace.hpp"
@@ -204,7 +203,7 @@ double CommunicatorState::predict(const Request& request, const Choice& choice) 
       profile != nullptr ? profile->memory.value_or(default_memory) : default_memory;
   const auto in_node = [&](Request part, Collective collective, Rank ranks) {
     part.collective = collective;
-    return node_seconds(part, ranks, base::usable_processors(), false, limits_, memory);
+    return node_seconds(part, ranks, runtime_->processors, false, limits_, memory);
   };
   switch (choice.path) {
     case Path::node: return in_node(request, request.collective, size());

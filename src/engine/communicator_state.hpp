@@ -11,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/wait.hpp"
 #include "engine/choice.hpp"
 #include "engine/hierarchy.hpp"
 #include "engine/library_engine.hpp"
@@ -35,6 +36,7 @@ struct Runtime {
   std::shared_ptr<const Profile> profile = {};  ///< null: none
   /// MPI takes calls from several threads at a time.
   bool many_threads = false;
+  unsigned processors = base::usable_processors();  ///< that the ranks of this node may use together
 };
 
 /// How long work may still take while an exception passes through its owner.

@@ -121,7 +121,8 @@ class Session::Impl {
     if (mpi_.thread_level() <= ThreadLevel::funneled) runtime->only_thread = std::this_thread::get_id();
     auto [unattended, reason] = unattended_progress(mpi_);
     auto limits =
-        base::WaitLimits::for_load(static_cast<unsigned>(mpi_.ranks_here()), base::usable_processors());
+        base::WaitLimits::for_load(static_cast<unsigned>(mpi_.ranks_here()), mpi_.processors_here());
+    runtime->processors = mpi_.processors_here();
     // Across machines nothing comes so soon, and the network's software needs the processor.
     if (mpi_.ranks_here() != mpi_.size()) limits.spins = std::min(limits.spins, remote_spins);
     runtime->progress =

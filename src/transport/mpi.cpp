@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/wait.hpp"
 #include "transport/mpi_call.hpp"
 
 namespace tutti::transport {
@@ -83,6 +84,11 @@ MpiEnvironment::MpiEnvironment(int* argc, char*** argv) {
   mpi_check(MPI_Comm_size(node, &ranks_here_), "MPI_Comm_size");
   node_ = rank_;
   mpi_check(MPI_Bcast(&node_, 1, MPI_INT, 0, node), "MPI_Bcast");
+  base::ProcessorMask mask = base::usable_mask();
+  mpi_check(
+      MPI_Allreduce(MPI_IN_PLACE, mask.data(), static_cast<int>(mask.size()), MPI_UINT64_T, MPI_BOR, node),
+      "MPI_Allreduce");
+  processors_here_ = base::count_of(mask);
   MPI_Comm_free(&node);
 }
 

@@ -41,6 +41,9 @@ class MpiEnvironment {
   /// Ranks of the job on this rank's node (MPI_COMM_TYPE_SHARED).
   Rank ranks_here() const { return ranks_here_; }
 
+  /// Processors that those ranks may run on, together.
+  unsigned processors_here() const { return processors_here_; }
+
   /// Collective. False if not all ranks have come here within `patience`.
   bool all_arrive(Seconds patience) const;
 
@@ -76,6 +79,7 @@ class MpiEnvironment {
   Rank size_ = 1;
   Rank ranks_here_ = 1;
   Rank node_ = 0;
+  unsigned processors_here_ = 1;
 };
 
 }  // namespace tutti::transport

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+
+#include "compress/codec.hpp"
+
+/// What the table is made of: a factory for each row, defined in the file that is named after it.
+namespace tutti::compress {
+
+std::unique_ptr<Codec> make_fp16(Options& options);
+std::unique_ptr<Codec> make_bf16(Options& options);
+
+}  // namespace tutti::compress
