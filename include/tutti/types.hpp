@@ -60,6 +60,11 @@ constexpr bool is_floating(DType type) noexcept {
   return type == DType::f32 || type == DType::f64 || type == DType::f16 || type == DType::bf16;
 }
 
+/// Of integers: those with a sign.
+constexpr bool is_signed(DType type) noexcept {
+  return type == DType::i8 || type == DType::i32 || type == DType::i64;
+}
+
 constexpr bool is_half(DType type) noexcept {
   return type == DType::f16 || type == DType::bf16;
 }

@@ -78,8 +78,10 @@ std::string Library::refusal(const Request& request) const {
   const bool bytes = request.type == DType::i8 || request.type == DType::u8;
   if (bytes && (request.op == Op::sum || request.op == Op::product))
     return "some MPI libraries saturate sums of 8-bit integers (Open MPI 4 with AVX), here they wrap";
-  if (is_floating(request.type) && (request.op == Op::min || request.op == Op::max))
-    return "MPI does not say what min and max make of NaN";
+  const bool compares = request.op == Op::min || request.op == Op::max;
+  if (!is_floating(request.type) && !is_signed(request.type) && compares)
+    return "some MPI libraries compare unsigned integers as if they had a sign (MPICH 4.0)";
+  if (is_floating(request.type) && compares) return "MPI does not say what min and max make of NaN";
   if (!request.any_order && !order_is_free(request, ranks_))
     return "MPI adds in an order of its own, and canonical order was asked for";
   return {};

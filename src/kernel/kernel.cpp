@@ -10,10 +10,6 @@
 namespace tutti::kernel {
 namespace {
 
-bool is_signed(DType type) noexcept {
-  return type == DType::i8 || type == DType::i32 || type == DType::i64;
-}
-
 [[noreturn]] void wrong_type(const char* call, const char* array, DType given, Op op, DType type) {
   const DType wide = accumulator(type, op);
   base::fail<InvalidArgument>(

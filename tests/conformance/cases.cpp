@@ -317,7 +317,10 @@ Case random_library_case(std::uint64_t seed, Rank ranks) {
   test.type = any(types);
   if (is_floating(test.type)) test.op = any(ops);
   if (!is_floating(test.type) && test.op == Op::average) test.op = Op::sum;
-  if (size_of(test.type) == 1) test.op = random.below(2) == 0 ? Op::min : Op::max;
+  const bool sums = test.op == Op::sum || test.op == Op::product;
+  if (!is_floating(test.type) && !is_signed(test.type) && !sums) test.op = Op::sum;
+  if (test.type == DType::u8) test.type = DType::u64;
+  if (test.type == DType::i8) test.op = random.below(2) == 0 ? Op::min : Op::max;
   test.prescale = 1.0;
   test.uneven = false;
   test.any_order = ranks > 2 || random.below(2) == 0;
