@@ -59,7 +59,7 @@ void put(T value, std::byte* p) {
   std::memcpy(p, &value, sizeof value);
 }
 
-bool is_signed(DType type) {
+bool has_sign(DType type) {
   return type == DType::i8 || type == DType::i32 || type == DType::i64;
 }
 
@@ -88,7 +88,7 @@ double floating(Op op, T a, T b) {
 }
 
 bool less(DType type, std::uint64_t a, std::uint64_t b) {
-  return is_signed(type) ? static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b) : a < b;
+  return has_sign(type) ? static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b) : a < b;
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ Number divide(DType wide, Number a, std::uint64_t divisor) {
     return {static_cast<double>(static_cast<float>(a.floating) / static_cast<float>(divisor)), 0};
   }
   // Toward zero: the magnitude is divided, then the sign put back.
-  const bool negative = is_signed(wide) && (a.integer >> 63U) != 0;
+  const bool negative = has_sign(wide) && (a.integer >> 63U) != 0;
   const std::uint64_t quotient = (negative ? 0 - a.integer : a.integer) / divisor;
   return {0, negative ? 0 - quotient : quotient};
 }
