@@ -73,6 +73,7 @@ std::string Library::refusal(const Request& request) const {
   if (!request.counts.empty()) return "it does not do allgatherv";
   if (request.prescale != 1.0) return "MPI does not scale";
   if (!schedule::adds(request.collective)) return {};
+  if (request.collective == Collective::reduce) return "some MPI libraries crash in reduce (MPICH 4.0)";
   if (request.op == Op::average && !is_floating(request.type))
     return "MPI's sums of integers may overflow where averages may not";
   const bool bytes = request.type == DType::i8 || request.type == DType::u8;

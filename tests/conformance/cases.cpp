@@ -314,6 +314,7 @@ Case random_library_case(std::uint64_t seed, Rank ranks) {
   constexpr std::array ops{Op::sum, Op::product, Op::average};
   const auto any = [&](const auto& list) { return list[random.below(list.size())]; };
   test.algorithm = "mpi";
+  if (test.collective == Collective::reduce) test.collective = Collective::allreduce;
   test.type = any(types);
   if (is_floating(test.type)) test.op = any(ops);
   if (!is_floating(test.type) && test.op == Op::average) test.op = Op::sum;
