@@ -29,7 +29,10 @@ TUTTI_HD inline BlockScale block_scale(std::uint32_t largest, float codes) noexc
   if (largest == 0) return {0.0F, 0.0F};
   constexpr float least = 0x1p-126F;
   const float exact = float_of(largest) / codes;
-  const float scale = exact < least ? least : exact;
+  const float raised = exact < least ? least : exact;
+  // Rounded up, it may carry the largest value of all beyond the finite ones.
+  const bool beyond = bits_of(raised * codes) >= infinity_bits;
+  const float scale = beyond ? float_of(bits_of(raised) - 1) : raised;
   return {scale, 1.0F / scale};
 }
 

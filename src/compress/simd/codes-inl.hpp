@@ -34,13 +34,20 @@ HWY_INLINE W word_of_float(F value) {
   return hn::BitCast(Words(), value);
 }
 
+/// A whole number, and its bits on top of whole_magic_bits.
+struct Whole {
+  F value;
+  W bits;
+};
+
 /// whole_nearest(x)
 struct Nearest {
   static constexpr bool draws = false;
 
-  HWY_INLINE F whole(F x, const std::uint32_t* /*draws*/) const {
+  HWY_INLINE Whole whole(F x, const std::uint32_t* /*draws*/) const {
     const F magic = hn::Set(Floats(), whole_magic);
-    return hn::Sub(hn::Add(x, magic), magic);
+    const F sum = hn::Add(x, magic);
+    return {hn::Sub(sum, magic), word_of_float(sum)};
   }
 
   HWY_INLINE F limit(F x, float /*most*/) const { return x; }
@@ -50,12 +57,13 @@ struct Nearest {
 struct Stochastic {
   static constexpr bool draws = true;
 
-  HWY_INLINE F whole(F x, const std::uint32_t* some) const {
+  HWY_INLINE Whole whole(F x, const std::uint32_t* some) const {
     const Floats d;
     const W draw = hn::ShiftRight<8>(hn::LoadU(Words(), some));
     const F unit = hn::Mul(hn::ConvertTo(d, hn::BitCast(Signed(), draw)), hn::Set(d, 0x1p-24F));
     const F below = hn::Floor(x);
-    return hn::Add(below, hn::IfThenElseZero(hn::Lt(unit, hn::Sub(x, below)), hn::Set(d, 1.0F)));
+    const F value = hn::Add(below, hn::IfThenElseZero(hn::Lt(unit, hn::Sub(x, below)), hn::Set(d, 1.0F)));
+    return {value, word_of_float(hn::Add(value, hn::Set(d, whole_magic)))};
   }
 
   HWY_INLINE F limit(F x, float most) const {
@@ -73,9 +81,8 @@ struct WholeLanes {
   template <class Rounding>
   static HWY_INLINE Coded encode(F scaled, float largest, const Rounding& rounding,
                                  const std::uint32_t* some) {
-    const F whole = rounding.whole(rounding.limit(scaled, largest), some);
-    const W bits = word_of_float(hn::Add(whole, hn::Set(Floats(), whole_magic)));
-    return {hn::And(bits, hn::Set(Words(), 0xFFU)), whole};
+    const Whole whole = rounding.whole(rounding.limit(scaled, largest), some);
+    return {hn::And(whole.bits, hn::Set(Words(), 0xFFU)), whole.value};
   }
 
   static HWY_INLINE F decode(const std::uint8_t* codes) {
@@ -97,10 +104,10 @@ struct Float8Lanes {
     const W power =
         hn::And(word_of_float(hn::Max(magnitude, hn::Set(d, 0x1p-6F))), hn::Set(w, infinity_bits));
     const F eighths = hn::Mul(magnitude, float_of_word(hn::Sub(hn::Set(w, 257U << 23U), power)));
-    const F whole = rounding.whole(eighths, some);
-    const W number = word_of_float(hn::Add(whole, hn::Set(d, whole_magic)));
-    const W code = hn::Sub(hn::Add(hn::ShiftRight<20>(power), number), hn::Set(w, 968U + whole_magic_bits));
-    const W value = word_of_float(hn::Mul(whole, float_of_word(hn::Sub(power, hn::Set(w, 3U << 23U)))));
+    const Whole whole = rounding.whole(eighths, some);
+    const W code =
+        hn::Sub(hn::Add(hn::ShiftRight<20>(power), whole.bits), hn::Set(w, 968U + whole_magic_bits));
+    const W value = word_of_float(hn::Mul(whole.value, float_of_word(hn::Sub(power, hn::Set(w, 3U << 23U)))));
     return {hn::Or(code, hn::ShiftRight<24>(sign)), float_of_word(hn::Or(value, sign))};
   }
 
@@ -144,19 +151,22 @@ inline void unpack_codes(const std::uint8_t* HWY_RESTRICT packed, std::size_t co
 
 #else
 
+/// Where the words of Narrow come from.
+constexpr auto narrowing_order() {
+  constexpr std::size_t lanes = hn::MaxLanes(Words());
+  std::array<std::int32_t, lanes> from{};
+  for (std::size_t i = 0; i < lanes; ++i)
+    from[i] = static_cast<std::int32_t>(i % (lanes / 4) * 4 + i / (lanes / 4));
+  return from;
+}
+
+alignas(64) inline constexpr auto narrowing = narrowing_order();
+
 /// Brings the codes of four vectors into one of bytes, in their order: packed into words, where byte i of
 /// word j is lane j of vector i; then a transposition within 16 bytes, and one of words.
 class Narrow {
  public:
-  HWY_INLINE Narrow() {
-    const std::size_t lanes = hn::Lanes(Words());
-    HWY_ALIGN std::array<std::int32_t, hn::MaxLanes(Words())> order;
-    for (std::size_t i = 0; i < lanes; ++i) {
-      const std::size_t from = i % (lanes / 4) * 4 + i / (lanes / 4);
-      order[i] = static_cast<std::int32_t>(from);
-    }
-    order_ = hn::IndicesFromVec(Signed(), hn::Load(Signed(), order.data()));
-  }
+  HWY_INLINE Narrow() : order_(hn::IndicesFromVec(Signed(), hn::Load(Signed(), narrowing.data()))) {}
 
   HWY_INLINE void store(W a, W b, W c, W d, std::uint8_t* to) const {
     const hn::Repartition<std::uint8_t, Words> bytes;

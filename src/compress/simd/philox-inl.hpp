@@ -36,6 +36,16 @@ inline void fill_draws(const Draws& draws, std::uint64_t group, std::size_t coun
 
 #else
 
+/// Lane 2j counts group first + j, lane 2j+1 group first + lanes/2 + j: interleaving then puts all in order.
+/// (Vectors are as long as their type says: targets.hpp leaves out those that are not.)
+constexpr auto counting_order() {
+  std::array<std::uint64_t, hn::MaxLanes(hn::ScalableTag<std::uint64_t>())> groups{};
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = i / 2 + (i % 2) * (groups.size() / 2);
+  return groups;
+}
+
+alignas(64) inline constexpr auto counting = counting_order();
+
 /// Counters of as many groups as a vector has 64-bit lanes, one word in the lower half of each lane, as the
 /// multiplication wants them. The upper halves hold rubbish that nothing reads.
 class Counters {
@@ -43,14 +53,9 @@ class Counters {
   using Wide = hn::ScalableTag<std::uint64_t>;
   using Word = hn::Repartition<std::uint32_t, Wide>;
 
-  /// Lane 2j counts group first + j, lane 2j+1 group first + lanes/2 + j: the interleaving of draws() then
-  /// puts all in order.
   HWY_INLINE Counters(const Draws& draws, std::uint64_t first) {
     const Wide wide;
-    const std::size_t lanes = hn::Lanes(wide);
-    HWY_ALIGN std::array<std::uint64_t, hn::MaxLanes(Wide())> groups;
-    for (std::size_t i = 0; i < lanes; ++i) groups[i] = first + i / 2 + (i % 2) * (lanes / 2);
-    a_ = hn::Load(wide, groups.data());
+    a_ = hn::Add(hn::Load(wide, counting.data()), hn::Set(wide, first));
     b_ = hn::ShiftRight<32>(a_);
     c_ = hn::Set(wide, draws.counter(0)[2]);
     d_ = hn::Set(wide, draws.counter(0)[3]);
@@ -95,18 +100,23 @@ inline HWY_ATTR void fill_draws(const Draws& draws, std::uint64_t group, std::si
   const Counters::Word word;
   const std::size_t lanes = hn::Lanes(Counters::Wide());
   static_assert(8 * hn::MaxLanes(Counters::Wide()) <= draws_slack);
+  const std::array<std::uint32_t, 2> key = draws.key();
   for (std::size_t done = 0; done < count; done += 8 * lanes) {
     // Two at a time: the rounds of one are a chain of multiplications that would leave the units idle.
     const std::uint64_t at = group + done / 4;
-    std::array<Counters, 2> some{Counters(draws, at), Counters(draws, at + lanes)};
-    auto first_key = hn::Set(word, draws.key()[0]);
-    auto second_key = hn::Set(word, draws.key()[1]);
+    Counters one(draws, at);
+    Counters two(draws, at + lanes);
+    auto first_key = hn::Set(word, key[0]);
+    auto second_key = hn::Set(word, key[1]);
+#pragma GCC unroll 10
     for (int round = 0; round < 10; ++round) {
-      for (Counters& counters : some) counters.round(first_key, second_key);
+      one.round(first_key, second_key);
+      two.round(first_key, second_key);
       first_key = hn::Add(first_key, hn::Set(word, 0x9E3779B9U));
       second_key = hn::Add(second_key, hn::Set(word, 0xBB67AE85U));
     }
-    for (std::size_t i = 0; i < some.size(); ++i) some[i].store(to + done + 4 * i * lanes);
+    one.store(to + done);
+    two.store(to + done + 4 * lanes);
   }
 }
 
