@@ -29,12 +29,19 @@ struct Draws {
   std::uint32_t parameter = 0;
   std::uint32_t rank = 0;
 
+  TUTTI_HD constexpr std::array<std::uint32_t, 4> counter(std::uint64_t group) const noexcept {
+    return {static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(group >> 32U),
+            static_cast<std::uint32_t>(step), parameter};
+  }
+
+  TUTTI_HD constexpr std::array<std::uint32_t, 2> key() const noexcept {
+    return {static_cast<std::uint32_t>(seed) ^ static_cast<std::uint32_t>(step >> 32U) * 0x85EBCA6BU,
+            static_cast<std::uint32_t>(seed >> 32U) ^ rank * 0x9E3779B1U};
+  }
+
   /// Four draws of 32 bits, for elements 4·group … 4·group + 3 of the parameter.
   TUTTI_HD constexpr std::array<std::uint32_t, 4> group(std::uint64_t group) const noexcept {
-    return philox({static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(group >> 32U),
-                   static_cast<std::uint32_t>(step), parameter},
-                  {static_cast<std::uint32_t>(seed) ^ static_cast<std::uint32_t>(step >> 32U) * 0x85EBCA6BU,
-                   static_cast<std::uint32_t>(seed >> 32U) ^ rank * 0x9E3779B1U});
+    return philox(counter(group), key());
   }
 
   /// The draw of one element of the parameter.

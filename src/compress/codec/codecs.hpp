@@ -9,5 +9,8 @@ namespace tutti::compress {
 
 std::unique_ptr<Codec> make_fp16(Options& options);
 std::unique_ptr<Codec> make_bf16(Options& options);
+std::unique_ptr<Codec> make_int8(Options& options);
+std::unique_ptr<Codec> make_int4(Options& options);
+std::unique_ptr<Codec> make_fp8(Options& options);
 
 }  // namespace tutti::compress
