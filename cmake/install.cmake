@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-tutti_closure(tutti_library_layers engine)
+tutti_closure(tutti_library_layers gradient)
 add_library(tutti SHARED ${PROJECT_SOURCE_DIR}/src/engine/library.cpp)
 add_library(tutti::tutti ALIAS tutti)
 set_target_properties(tutti PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
@@ -14,7 +14,7 @@ target_link_libraries(tutti PRIVATE ${tutti_library_layers})
 list(JOIN tutti_library_layers "," whole)
 set_property(TARGET tutti PROPERTY LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,${whole}")
 target_sources(tutti PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/include FILES
-  ${PROJECT_SOURCE_DIR}/include/tutti/buffer.hpp ${PROJECT_SOURCE_DIR}/include/tutti/communicator.hpp ${PROJECT_SOURCE_DIR}/include/tutti/error.hpp
+  ${PROJECT_SOURCE_DIR}/include/tutti/buffer.hpp ${PROJECT_SOURCE_DIR}/include/tutti/communicator.hpp ${PROJECT_SOURCE_DIR}/include/tutti/error.hpp ${PROJECT_SOURCE_DIR}/include/tutti/reducer.hpp
   ${PROJECT_SOURCE_DIR}/include/tutti/export.hpp ${PROJECT_SOURCE_DIR}/include/tutti/session.hpp
   ${PROJECT_SOURCE_DIR}/include/tutti/tutti.hpp ${PROJECT_SOURCE_DIR}/include/tutti/types.hpp
   ${PROJECT_SOURCE_DIR}/include/tutti/version.hpp)

@@ -7,9 +7,10 @@ set(TUTTI_LAYERS
   "transport:base"
   "engine:schedule,transport,kernel"
   "compress:base,kernel"
+  "gradient:engine"
   "model:base,kernel"
   "data:base,kernel"
-  "train:engine,model,data"
+  "train:gradient,model,data"
   "bench:engine"
   "cuda:base,kernel"
   "tools:train,bench,cuda")

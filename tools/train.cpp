@@ -234,6 +234,18 @@ void add_run_options(CLI::App& app, train::TrainOptions& o, Text& text) {
       ->envname("TUTTI_SEED")
       ->capture_default_str()
       ->group(group);
+  app.add_option(
+         "--bucket", o.bucket_bytes,
+         "Gradients travel in buckets of about this size, each while the backward pass goes on, such as 4M")
+      ->transform(CLI::AsSizeValue(false))
+      ->envname("TUTTI_BUCKET")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--first-bucket", o.first_bucket_bytes, "The first bucket of a step is of about this size")
+      ->transform(CLI::AsSizeValue(false))
+      ->envname("TUTTI_FIRST_BUCKET")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--algorithm", o.algorithm, "Allreduce algorithm (see tutti verify); chosen if not given")
       ->envname("TUTTI_ALGORITHM")
       ->group(group);

@@ -8,6 +8,7 @@
 #include "tutti/buffer.hpp"
 #include "tutti/communicator.hpp"
 #include "tutti/error.hpp"
+#include "tutti/reducer.hpp"
 #include "tutti/session.hpp"
 #include "tutti/types.hpp"
 #include "tutti/version.hpp"

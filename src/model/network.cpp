@@ -20,6 +20,7 @@ Network<T>::Network(const NetworkShape& shape) {
   layers_.push_back(make_dense<T>(width, shape.outputs, Initial::glorot));
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     offsets_.push_back(parameter_count_);
+    first_span_.push_back(spans_.size());
     for (ParameterSpan span : layers_[i]->spans()) {
       span.name = fmt::format("{}.{}", i, span.name);
       span.offset += offsets_.back();
@@ -28,6 +29,7 @@ Network<T>::Network(const NetworkShape& shape) {
     }
   }
   offsets_.push_back(parameter_count_);
+  first_span_.push_back(spans_.size());
   outputs_.resize(layers_.size());
   gradients_.resize(layers_.size());
 }
@@ -59,7 +61,8 @@ std::span<const T> Network<T>::forward(std::span<const T> parameters, std::span<
 
 template <class T>
 void Network<T>::backward(std::span<const T> parameters, std::span<const T> x,
-                          std::span<const T> output_gradient, std::span<T> gradient) {
+                          std::span<const T> output_gradient, std::span<T> gradient,
+                          const std::function<void(std::size_t, std::size_t)>& done) {
   base::require(output_gradient.size() == batch_ * outputs(), "{} output gradients for {} samples of {}",
                 output_gradient.size(), batch_, outputs());
   std::span<const T> dy = output_gradient;
@@ -71,6 +74,7 @@ void Network<T>::backward(std::span<const T> parameters, std::span<const T> x,
                          i == 0 ? x : std::span<const T>(outputs_[i - 1]), outputs_[i], dy, batch_,
                          gradient.subspan(offsets_[i], count), gradients_[i]);
     dy = gradients_[i];
+    if (done && first_span_[i] < first_span_[i + 1]) done(first_span_[i], first_span_[i + 1]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -40,13 +41,16 @@ class Network {
   /// x: batch × inputs. Returns batch × outputs, valid until the next call.
   std::span<const T> forward(std::span<const T> parameters, std::span<const T> x, std::size_t batch);
   /// Overwrites `gradient` (parameter_count() values) from d(loss)/d(output) of the last forward pass.
+  /// `done`, if there is one, is called when a layer's part is complete, with the numbers of its spans:
+  /// [first, last).
   void backward(std::span<const T> parameters, std::span<const T> x, std::span<const T> output_gradient,
-                std::span<T> gradient);
+                std::span<T> gradient, const std::function<void(std::size_t, std::size_t)>& done = {});
 
  private:
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::vector<std::size_t> offsets_;  ///< of each layer's parameters, and the end
   std::vector<ParameterSpan> spans_;
+  std::vector<std::size_t> first_span_;  ///< of each layer, and the end
   std::size_t parameter_count_ = 0;
   std::size_t batch_ = 0;
   std::vector<std::vector<T>> outputs_;    ///< of each layer

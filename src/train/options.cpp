@@ -28,6 +28,8 @@ std::vector<std::pair<std::string, std::string>> described(const TrainOptions& o
       {"--steps", text(o.steps)},
       {"--seed", text(o.seed)},
       {"--algorithm", o.algorithm},
+      {"--bucket", text(o.bucket_bytes)},
+      {"--first-bucket", text(o.first_bucket_bytes)},
       {"--order", o.order},
       {"--output", o.output},
       {"--checkpoint-every", text(o.checkpoint_every)},

@@ -27,8 +27,10 @@ struct TrainOptions {
   std::size_t epochs = 60;
   std::size_t steps = 0;  ///< 0: by epochs
   std::uint64_t seed = 1;
-  std::string algorithm;  ///< of the gradients' allreduce; empty: chosen
-  std::string order;      ///< canonical | any; empty: as TUTTI_ORDER says
+  std::string algorithm;                     ///< of the gradients' allreduce; empty: chosen
+  std::size_t bucket_bytes = 4 << 20;        ///< of gradients that travel together
+  std::size_t first_bucket_bytes = 1 << 20;  ///< of the first of a step, which starts earliest
+  std::string order;                         ///< canonical | any; empty: as TUTTI_ORDER says
 
   std::string output = "tutti-run";  ///< folder of checkpoint and metrics; empty: write nothing
   std::size_t checkpoint_every = 0;  ///< steps; 0: at the end only

@@ -13,15 +13,15 @@
 #include "base/random.hpp"
 #include "data/file.hpp"
 #include "data/order.hpp"
-#include "schedule/schedule.hpp"
+#include "engine/choice.hpp"
 #include "train/agree.hpp"
 #include "train/checkpoint.hpp"
+#include "tutti/reducer.hpp"
 
 namespace tutti::train {
 namespace {
 
-/// Behind the gradients in the same buffer, so that they travel with them: what every step must agree on
-/// besides.
+/// What every step must agree on besides gradients; travels with them.
 constexpr std::size_t most_steps = 1'000'000'000'000;
 
 enum Tail : std::size_t { tail_loss, tail_correct, tail_stop, tail_size };
@@ -63,6 +63,7 @@ class Training {
     require_same_options(world_, options_);
     agreed(world_, [&] { set_up(); });
     open_output();
+    make_reducer();
     if (!options_.resume.empty()) resume();
     if (world_.rank() == 0) surroundings_.reporter.started(description());
     const double begin = now();
@@ -102,7 +103,6 @@ class Training {
     network_ = std::make_unique<model::Network<float>>(shape);
     parameters_.resize(network_->parameter_count());
     network_->initialize(parameters_, options_.seed);
-    buffer_.resize(parameters_.size() + tail_size);
     optimizer_ = model::make_optimizer(options_.optimizer, parameters_.size());
     base::require(options_.steps > 0 || options_.epochs <= most_steps / order_->steps_per_epoch(),
                   "{} epochs of {} steps: expected at most {} steps", options_.epochs,
@@ -114,9 +114,22 @@ class Training {
              .warmup_steps = options_.warmup_steps,
              .total_steps = total_steps_};
     if (!options_.algorithm.empty())
-      schedule::require_algorithm(schedule::Collective::allreduce, options_.algorithm);
+      engine::parse_choice(schedule::Collective::allreduce, options_.algorithm);
     call_ = {.name = "gradient", .algorithm = options_.algorithm};
     if (!options_.order.empty()) call_.order = options_.order == "any" ? Order::any : Order::canonical;
+  }
+
+  /// The tail is registered last, and so it goes first: it is known when the backward pass begins.
+  void make_reducer() {
+    std::vector<Reducer::Parameter> parameters;
+    for (const model::ParameterSpan& span : network_->spans()) parameters.push_back({span.name, span.count});
+    parameters.push_back({"tail", tail_size});
+    ReducerOptions reducer{.bucket_bytes = options_.bucket_bytes,
+                           .first_bucket_bytes = std::min(options_.first_bucket_bytes, options_.bucket_bytes),
+                           .op = Op::sum,
+                           .order = call_.order,
+                           .algorithm = options_.algorithm};
+    reducer_ = std::make_unique<Reducer>(world_, std::move(parameters), reducer);
   }
 
   std::string description() const {
@@ -241,14 +254,20 @@ class Training {
     // Divided by the samples of all ranks, not of this one: parts of unequal size then add up to the right
     // mean.
     const auto result = losses(outputs, 1.0F / static_cast<float>(batch.size()), output_gradient_);
-    const std::span gradient = std::span(buffer_).first(parameters_.size());
-    network_->backward(parameters_, x_, output_gradient_, gradient);
-    const std::span tail = std::span(buffer_).last(tail_size);
+    const std::size_t tail_number = network_->spans().size();
+    const std::span tail = reducer_->gradient(tail_number);
     tail[tail_loss] = static_cast<float>(result.loss);
     tail[tail_correct] = static_cast<float>(result.correct);
     tail[tail_stop] = surroundings_.stop_requested && surroundings_.stop_requested() ? 1.0F : 0.0F;
+    reducer_->ready(tail_number);
+    // Layers give their gradients from the last to the first: the order that the reducer expects.
+    const std::span gradient = reducer_->buffer().first(parameters_.size());
+    network_->backward(parameters_, x_, output_gradient_, gradient,
+                       [this](std::size_t first, std::size_t last) {
+                         for (std::size_t i = last; i-- > first;) reducer_->ready(i);
+                       });
     const double computed = now();
-    world_.allreduce(std::span(buffer_), Op::sum, call_);
+    reducer_->finish();
     const double reduced = now();
     require_finite(static_cast<float>(result.loss), tail[tail_loss], gradient);
     ++step_;
@@ -361,7 +380,7 @@ class Training {
   std::size_t step_ = 0;
   bool stopped_ = false;
   std::vector<float> parameters_;
-  std::vector<float> buffer_;  ///< gradient, then tail
+  std::unique_ptr<Reducer> reducer_;  ///< of the gradient, then the tail
   std::vector<float> x_;
   std::vector<std::uint32_t> labels_;
   std::vector<float> targets_;

@@ -106,6 +106,20 @@ TEST_CASE("at each rank count the bits are the same for every canonical algorith
   }
 }
 
+TEST_CASE("buckets change when gradients travel, not the bits") {
+  for (const Rank ranks : {1, 2, 3}) {
+    std::set<std::uint64_t> hashes;
+    for (const std::size_t bucket : {1UL, 1000UL, 4096UL, 1UL << 30U}) {
+      TrainOptions options = short_run();
+      options.hidden = {32, 16};
+      options.bucket_bytes = bucket;
+      options.first_bucket_bytes = bucket / 2;
+      hashes.insert(run(ranks, options).replica_hash);
+    }
+    CHECK(hashes.size() == 1);
+  }
+}
+
 TEST_CASE("a run that was interrupted and resumed ends with the bits of one that was not") {
   const Folder folder;
   for (const char* optimizer : {"sgd", "adam"}) {

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tutti/communicator.hpp"
+
+namespace tutti {
+
+/// What a Reducer does with a parameter that got no gradient on this rank in a step.
+enum class Missing : std::uint8_t {
+  zero,  ///< this rank contributes zeros
+  skip,  ///< zeros too; got_gradient() says whether any rank had one, so that the update can be left out
+  error  ///< InvalidArgument on every rank, at finish(), with the names and whose they are
+};
+
+struct ReducerOptions {
+  std::size_t bucket_bytes = 4 << 20;
+  std::size_t first_bucket_bytes = 1 << 20;  ///< small, so that communication starts early
+  Op op = Op::average;                       ///< or sum
+  std::optional<Order> order = {};           ///< as in CallOptions
+  std::string algorithm = {};
+  Missing missing = Missing::zero;
+};
+
+/// One bucket in the last step: times in seconds on this rank's clock.
+struct BucketTime {
+  std::size_t bytes = 0;
+  double exposed = 0;  ///< of waiting for it in finish(), when there was nothing left to compute
+};
+
+/// Averages gradients while they are being computed. Parameters are registered in the order in which the
+/// model uses them; their gradients lie in one buffer (in memory that the ranks of a node share), as views
+/// that backward writes to directly. ready(i) says that a gradient is complete; neighbours travel together in
+/// buckets, each started as soon as it is full and those before it have started, and finish() waits for all.
+/// Bits do not depend on buckets: in canonical order every size gives the same sums.
+///
+/// Until the order is learned it is that of registration, backwards. The first step learns it: rank 0's is
+/// taken by all; if it is another one, the buffer is laid out anew once, at the end of that step, and views
+/// must be asked for again (generation() changes).
+///
+/// Gradient accumulation: add to the views over several backward passes, and call ready() in the last only.
+/// All members are collective in the sense that all ranks call start/finish alike; one thread at a time.
+class TUTTI_API Reducer {
+ public:
+  struct Parameter {
+    std::string name;
+    std::size_t count = 0;  ///< elements
+  };
+
+  /// Collective. Throws InvalidArgument if there is no parameter, or if an op other than sum and average is
+  /// asked for, MismatchError if ranks register different parameters. The communicator must outlive it.
+  Reducer(Communicator& communicator, std::vector<Parameter> parameters, const ReducerOptions& options = {});
+  Reducer(Reducer&&) noexcept;
+  Reducer& operator=(Reducer&&) noexcept;
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+  ~Reducer();
+
+  /// Of one parameter, zeroed at first. Valid while generation() stays.
+  std::span<float> gradient(std::size_t parameter);
+  /// All of them, in the order in which they lie: that of registration unless another was learned.
+  std::span<float> buffer();
+  std::uint64_t generation() const noexcept;
+
+  /// The gradient is complete. Throws InvalidArgument if it was already in this step.
+  void ready(std::size_t parameter);
+  /// Collective. Starts what has not started, and waits: then every view holds the average (or sum) over the
+  /// ranks. Throws what the collectives throw.
+  void finish();
+
+  /// After finish(): whether any rank had a gradient for it. Always true unless Missing::skip.
+  bool got_gradient(std::size_t parameter) const;
+  /// Of the last step, in the order in which buckets start.
+  std::span<const BucketTime> bucket_times() const;
+  std::size_t buckets() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tutti

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tutti::gradient {
+
+/// A run of the flat buffer that travels as one message, and the parameters that it holds.
+struct Bucket {
+  std::size_t first = 0;  ///< element
+  std::size_t count = 0;
+  std::size_t parameters = 0;
+};
+
+/// Where gradients lie, and which go together. What is ready last lies first, so that the usual order
+/// (backwards) is that of registration, and a bucket is one run.
+struct Layout {
+  std::vector<std::size_t> offsets;    ///< of each parameter, in elements
+  std::vector<std::size_t> bucket_of;  ///< of each parameter
+  std::vector<Bucket> buckets;         ///< in the order in which they start
+  std::size_t size = 0;                ///< elements in all
+};
+
+/// `order`: the parameters' numbers in the order in which they are ready. A bucket is closed once it has
+/// reached its capacity; no parameter is cut.
+Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint32_t> order,
+               std::size_t first_bucket_bytes, std::size_t bucket_bytes);
+
+}  // namespace tutti::gradient

@@ -1,0 +1,237 @@
+#include "tutti/reducer.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "gradient/layout.hpp"
+
+namespace tutti {
+namespace {
+
+std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
+  for (const char c : text) hash = base::mix(hash ^ static_cast<std::uint8_t>(c));
+  return hash;
+}
+
+}  // namespace
+
+class Reducer::Impl {
+ public:
+  Impl(Communicator& communicator, std::vector<Parameter> parameters, const ReducerOptions& options)
+      : communicator_(communicator),
+        parameters_(std::move(parameters)),
+        options_(options),
+        ready_(parameters_.size(), 0),
+        anywhere_(parameters_.size(), 1) {
+    base::require(!parameters_.empty(), "a Reducer of no parameters");
+    base::require(options.op == Op::average || options.op == Op::sum,
+                  "a Reducer averages or sums up gradients; it cannot take their {}", name_of(options.op));
+    for (const Parameter& parameter : parameters_) counts_.push_back(parameter.count);
+    require_same_everywhere();
+    order_.resize(parameters_.size());
+    std::iota(order_.rbegin(), order_.rend(), 0U);
+    lay_out();
+    buffer_ = communicator_.allocate<float>(layout_.size);
+  }
+
+  std::span<float> gradient(std::size_t parameter) {
+    require_known(parameter);
+    return buffer_.span().subspan(layout_.offsets[parameter], counts_[parameter]);
+  }
+
+  std::span<float> buffer() { return buffer_.span(); }
+
+  void ready(std::size_t parameter) {
+    require_known(parameter);
+    base::require(ready_[parameter] == 0, "the gradient of '{}' is ready for the second time in this step",
+                  parameters_[parameter].name);
+    ready_[parameter] = 1;
+    if (!learned_) seen_.push_back(static_cast<std::uint32_t>(parameter));
+    fill(parameter);
+  }
+
+  void finish() {
+    const std::vector<std::uint8_t> had = ready_;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (ready_[i] != 0) continue;
+      std::ranges::fill(gradient(i), 0.0F);
+      ready(i);
+    }
+    // All ranks have started the same calls by now.
+    agree_on_missing(had);
+    times_.resize(layout_.buckets.size());
+    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
+      const Seconds begin = clock_.now();
+      if (i < works_.size()) {
+        works_[i].wait();
+      } else {
+        // Nothing is left to compute beside it: no thread needs to be woken for that.
+        communicator_.allreduce(part(i), options_.op, call_options());
+      }
+      times_[i] = {layout_.buckets[i].count * sizeof(float), (clock_.now() - begin).count()};
+    }
+    begin_step();
+    if (!learned_) learn();
+    const std::string complaint = std::exchange(complaint_, {});
+    base::require(complaint.empty(), "{}", complaint);
+  }
+
+  bool got_gradient(std::size_t parameter) const { return anywhere_.at(parameter) != 0; }
+
+  std::span<const BucketTime> times() const { return times_; }
+
+  std::size_t buckets() const { return layout_.buckets.size(); }
+
+  std::uint64_t generation() const { return generation_; }
+
+ private:
+  void require_known(std::size_t parameter) const {
+    base::require(parameter < parameters_.size(), "parameter {} of {}", parameter, parameters_.size());
+  }
+
+  CallOptions call_options() const {
+    return {.name = "gradients", .order = options_.order, .algorithm = options_.algorithm};
+  }
+
+  std::span<float> part(std::size_t bucket) {
+    return buffer_.span().subspan(layout_.buckets[bucket].first, layout_.buckets[bucket].count);
+  }
+
+  void lay_out() {
+    layout_ = gradient::lay_out(counts_, order_, options_.first_bucket_bytes, options_.bucket_bytes);
+    begin_step();
+  }
+
+  void begin_step() {
+    works_.clear();
+    std::ranges::fill(ready_, std::uint8_t{0});
+    left_.clear();
+    for (const gradient::Bucket& bucket : layout_.buckets) left_.push_back(bucket.parameters);
+  }
+
+  /// Starts every bucket that is full and has no predecessor that is not; the last one is left to finish().
+  void fill(std::size_t parameter) {
+    --left_[layout_.bucket_of[parameter]];
+    while (works_.size() + 1 < layout_.buckets.size() && left_[works_.size()] == 0)
+      works_.push_back(communicator_.allreduce_async(part(works_.size()), options_.op, call_options()));
+  }
+
+  void require_same_everywhere() {
+    std::uint64_t hash = base::mix(parameters_.size());
+    for (const Parameter& parameter : parameters_)
+      hash = base::mix(hash_of(parameter.name, hash) ^ parameter.count);
+    hash = base::mix(hash ^ options_.bucket_bytes ^ base::mix(options_.first_bucket_bytes));
+    hash = base::mix(hash + static_cast<std::uint64_t>(options_.missing));
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(communicator_.size()));
+    communicator_.allgather(std::span(&std::as_const(hash), 1), std::span(all), {.name = "parameters"});
+    const auto other = std::ranges::find_if(all, [&](std::uint64_t h) { return h != all[0]; });
+    if (other == all.end()) return;
+    base::fail<MismatchError>(
+        "the parameters (names, sizes, order) or bucket sizes of the Reducer on rank {} are not those on "
+        "rank 0; "
+        "register the same on every rank",
+        other - all.begin());
+  }
+
+  /// Who had a gradient of what, where that matters. An error waits until the step is over: what is on its
+  /// way must come to its end on all ranks.
+  void agree_on_missing(const std::vector<std::uint8_t>& had) {
+    if (options_.missing == Missing::zero) return;
+    anywhere_ = had;
+    communicator_.allreduce(std::span(anywhere_), Op::max, {.name = "gradients that are there"});
+    if (options_.missing == Missing::skip) return;
+    std::vector<std::int32_t> lacking(had.size());
+    for (std::size_t i = 0; i < had.size(); ++i)
+      lacking[i] = had[i] == 0 ? communicator_.rank() : communicator_.size();
+    communicator_.allreduce(std::span(lacking), Op::min, {.name = "gradients that are missing"});
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < lacking.size(); ++i) {
+      if (lacking[i] < communicator_.size())
+        names.push_back(fmt::format("'{}' on rank {}", parameters_[i].name, lacking[i]));
+    }
+    if (names.empty()) return;
+    complaint_ =
+        fmt::format("no gradient for {}; call ready() for each in every step, or choose zero or skip",
+                    fmt::join(names, ", "));
+  }
+
+  /// Collective: rank 0's order of this step is that of all later ones.
+  void learn() {
+    learned_ = true;
+    std::vector<std::uint32_t> order = std::exchange(seen_, {});
+    communicator_.broadcast(std::span(order), 0, {.name = "order of gradients"});
+    if (order == order_) return;
+    const gradient::Layout before = layout_;
+    const std::vector<float> values(buffer_.begin(), buffer_.end());
+    order_ = std::move(order);
+    lay_out();
+    for (std::size_t i = 0; i < counts_.size(); ++i)
+      std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(before.offsets[i]), counts_[i],
+                  gradient(i).begin());
+    ++generation_;
+  }
+
+  Communicator& communicator_;
+  std::vector<Parameter> parameters_;
+  ReducerOptions options_;
+  base::SteadyClock clock_;
+  std::string complaint_;
+  std::vector<std::size_t> counts_;
+  std::vector<std::uint32_t> order_;  ///< in which gradients are ready
+  std::vector<std::uint32_t> seen_;   ///< in this step, until it is learned
+  bool learned_ = false;
+  std::uint64_t generation_ = 0;
+  gradient::Layout layout_;
+  std::vector<std::uint8_t> ready_;
+  std::vector<std::uint8_t> anywhere_;
+  std::vector<std::size_t> left_;  ///< of each bucket: parameters that are not ready
+  Buffer<float> buffer_;
+  std::vector<Work> works_;  ///< of the buckets that have started; after the buffer: waits when it goes
+  std::vector<BucketTime> times_;
+};
+
+Reducer::Reducer(Communicator& communicator, std::vector<Parameter> parameters, const ReducerOptions& options)
+    : impl_(std::make_unique<Impl>(communicator, std::move(parameters), options)) {}
+
+Reducer::Reducer(Reducer&&) noexcept = default;
+Reducer& Reducer::operator=(Reducer&&) noexcept = default;
+Reducer::~Reducer() = default;
+
+std::span<float> Reducer::gradient(std::size_t parameter) {
+  return impl_->gradient(parameter);
+}
+
+std::span<float> Reducer::buffer() {
+  return impl_->buffer();
+}
+
+std::uint64_t Reducer::generation() const noexcept {
+  return impl_->generation();
+}
+
+void Reducer::ready(std::size_t parameter) {
+  impl_->ready(parameter);
+}
+
+void Reducer::finish() {
+  impl_->finish();
+}
+
+bool Reducer::got_gradient(std::size_t parameter) const {
+  return impl_->got_gradient(parameter);
+}
+
+std::span<const BucketTime> Reducer::bucket_times() const {
+  return impl_->times();
+}
+
+std::size_t Reducer::buckets() const {
+  return impl_->buckets();
+}
+
+}  // namespace tutti
