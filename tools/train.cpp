@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/options.hpp"
+#include "compress/codec.hpp"
 #include "tools/command.hpp"
 #include "tools/stop_signal.hpp"
 #include "train/trainer.hpp"
@@ -17,6 +18,14 @@
 
 namespace tutti::tools {
 namespace {
+
+std::string codec_help() {
+  std::string names;
+  for (const compress::Entry& entry : compress::codecs())
+    names += fmt::format("{}{}{}", names.empty() ? "" : "; ", entry.name,
+                         entry.options.empty() ? "" : fmt::format(" ({})", entry.options));
+  return "Gradients are encoded for their way, such as int8:block=128; known are " + names;
+}
 
 /// Options as the command line has them; names become types when training starts, so that errors are agreed
 /// on.
@@ -246,6 +255,7 @@ void add_run_options(CLI::App& app, train::TrainOptions& o, Text& text) {
       ->envname("TUTTI_FIRST_BUCKET")
       ->capture_default_str()
       ->group(group);
+  app.add_option("--codec", o.codec, codec_help())->envname("TUTTI_CODEC")->group(group);
   app.add_option("--algorithm", o.algorithm, "Allreduce algorithm (see tutti verify); chosen if not given")
       ->envname("TUTTI_ALGORITHM")
       ->group(group);

@@ -26,6 +26,11 @@ struct ReducerOptions {
   std::optional<Order> order = {};           ///< as in CallOptions
   std::string algorithm = {};
   Missing missing = Missing::zero;
+  /// Encodes gradients for their way: "bf16", "int8:block=128"; empty: fp32. Then sums are made by slice
+  /// owners and encoded once more, the same on every rank; `order` and `algorithm` are for exact parameters
+  /// only. Codecs with error feedback keep what they leave out, by parameter.
+  std::string codec = {};
+  std::uint64_t seed = 0;  ///< of stochastic rounding
 };
 
 /// One bucket in the last step: times in seconds on this rank's clock.
@@ -51,10 +56,12 @@ class TUTTI_API Reducer {
   struct Parameter {
     std::string name;
     std::size_t count = 0;  ///< elements
+    bool exact = false;     ///< never encoded
   };
 
   /// Collective. Throws InvalidArgument if there is no parameter, or if an op other than sum and average is
-  /// asked for, MismatchError if ranks register different parameters. The communicator must outlive it.
+  /// asked for, or an unknown codec or one that owners of slices cannot add up, MismatchError if ranks
+  /// register different parameters. The communicator must outlive it.
   Reducer(Communicator& communicator, std::vector<Parameter> parameters, const ReducerOptions& options = {});
   Reducer(Reducer&&) noexcept;
   Reducer& operator=(Reducer&&) noexcept;

@@ -321,6 +321,17 @@ std::shared_ptr<Pending> CommunicatorState::start(const Request& request) {
   return pending;
 }
 
+std::shared_ptr<Pending> CommunicatorState::start(const Request& request, const Maker& make) {
+  check_alive(request.name);
+  check(request);
+  transport::Signature signature;
+  const std::uint32_t sequence = number(request, signature);
+  auto pending = runtime_->progress->add(make(lookout_, sequence, label(sequence, signature)),
+                                         runtime_->options.timeout);
+  unfinished_.emplace_back(sequence, pending);
+  return pending;
+}
+
 transport::NodePlace CommunicatorState::place() {
   const auto gather = [this](const transport::Record& mine) {
     std::vector<transport::Record> all(static_cast<std::size_t>(size()));

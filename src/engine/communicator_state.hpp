@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,6 +67,12 @@ class CommunicatorState {
 
   void run(const Request& request);
   std::shared_ptr<Pending> start(const Request& request);
+
+  /// The same for an operation that is not of this layer: made by `make` from (lookout, sequence, label).
+  /// `request` is what ranks compare.
+  using Maker =
+      std::function<std::unique_ptr<Operation>(Lookout& lookout, std::uint32_t sequence, std::string label)>;
+  std::shared_ptr<Pending> start(const Request& request, const Maker& make);
   std::shared_ptr<CommunicatorState> split(int color, int key);
 
   /// Collective, before any other call: this rank is on node `node`. Ranks of a node share memory from now

@@ -2,8 +2,9 @@
 
 namespace tutti::gradient {
 
-Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint32_t> order,
-               std::size_t first_bucket_bytes, std::size_t bucket_bytes) {
+Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint8_t> exact,
+               std::span<const std::uint32_t> order, std::size_t first_bucket_bytes,
+               std::size_t bucket_bytes) {
   Layout layout;
   layout.offsets.resize(counts.size());
   layout.bucket_of.resize(counts.size());
@@ -11,7 +12,8 @@ Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint32_
   std::size_t end = layout.size;
   bool open = false;
   for (const std::uint32_t parameter : order) {
-    if (!open) layout.buckets.emplace_back();
+    const bool is_exact = exact[parameter] != 0;
+    if (!open || layout.buckets.back().exact != is_exact) layout.buckets.push_back({.exact = is_exact});
     Bucket& bucket = layout.buckets.back();
     end -= counts[parameter];
     layout.offsets[parameter] = end;

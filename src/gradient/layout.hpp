@@ -12,6 +12,7 @@ struct Bucket {
   std::size_t first = 0;  ///< element
   std::size_t count = 0;
   std::size_t parameters = 0;
+  bool exact = false;  ///< never encoded
 };
 
 /// Where gradients lie, and which go together. What is ready last lies first, so that the usual order
@@ -24,8 +25,10 @@ struct Layout {
 };
 
 /// `order`: the parameters' numbers in the order in which they are ready. A bucket is closed once it has
-/// reached its capacity; no parameter is cut.
-Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint32_t> order,
-               std::size_t first_bucket_bytes, std::size_t bucket_bytes);
+/// reached its capacity, or before a parameter that is `exact` when it is not, or the other way round; no
+/// parameter is cut.
+Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint8_t> exact,
+               std::span<const std::uint32_t> order, std::size_t first_bucket_bytes,
+               std::size_t bucket_bytes);
 
 }  // namespace tutti::gradient

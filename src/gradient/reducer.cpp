@@ -8,6 +8,8 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "compress/codec.hpp"
+#include "exchange/coded.hpp"
 #include "gradient/layout.hpp"
 
 namespace tutti {
@@ -31,7 +33,16 @@ class Reducer::Impl {
     base::require(!parameters_.empty(), "a Reducer of no parameters");
     base::require(options.op == Op::average || options.op == Op::sum,
                   "a Reducer averages or sums up gradients; it cannot take their {}", name_of(options.op));
-    for (const Parameter& parameter : parameters_) counts_.push_back(parameter.count);
+    if (!options.codec.empty()) codec_ = compress::make_codec(options.codec);
+    base::require(!codec_ || codec_->algebra() == compress::Algebra::reencodable,
+                  "codec '{}' cannot be added up by owners of slices, which is what a Reducer does",
+                  options.codec);
+    for (const Parameter& parameter : parameters_) {
+      counts_.push_back(parameter.count);
+      exact_.push_back(codec_ && !parameter.exact ? 0 : 1);
+      if (exact_.back() == 0) states_.push_back(std::make_unique<exchange::CodedState>(parameter.count));
+      state_of_.push_back(exact_.back() == 0 ? states_.back().get() : nullptr);
+    }
     require_same_everywhere();
     order_.resize(parameters_.size());
     std::iota(order_.rbegin(), order_.rend(), 0U);
@@ -69,12 +80,15 @@ class Reducer::Impl {
       const Seconds begin = clock_.now();
       if (i < works_.size()) {
         works_[i].wait();
+      } else if (!layout_.buckets[i].exact) {
+        start(i).wait();
       } else {
         // Nothing is left to compute beside it: no thread needs to be woken for that.
         communicator_.allreduce(part(i), options_.op, call_options());
       }
       times_[i] = {layout_.buckets[i].count * sizeof(float), (clock_.now() - begin).count()};
     }
+    ++step_;
     begin_step();
     if (!learned_) learn();
     const std::string complaint = std::exchange(complaint_, {});
@@ -103,7 +117,12 @@ class Reducer::Impl {
   }
 
   void lay_out() {
-    layout_ = gradient::lay_out(counts_, order_, options_.first_bucket_bytes, options_.bucket_bytes);
+    layout_ = gradient::lay_out(counts_, exact_, order_, options_.first_bucket_bytes, options_.bucket_bytes);
+    slices_.assign(layout_.buckets.size(), {});
+    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
+      if (!layout_.buckets[i].exact)
+        slices_[i] = exchange::slices_of(runs_of(i), communicator_.size(), codec_->block());
+    }
     begin_step();
   }
 
@@ -118,7 +137,33 @@ class Reducer::Impl {
   void fill(std::size_t parameter) {
     --left_[layout_.bucket_of[parameter]];
     while (works_.size() + 1 < layout_.buckets.size() && left_[works_.size()] == 0)
-      works_.push_back(communicator_.allreduce_async(part(works_.size()), options_.op, call_options()));
+      works_.push_back(start(works_.size()));
+  }
+
+  Work start(std::size_t bucket) {
+    if (layout_.buckets[bucket].exact)
+      return communicator_.allreduce_async(part(bucket), options_.op, call_options());
+    return Work(exchange::start_coded_allreduce(communicator_.state(), {.bucket = part(bucket),
+                                                                        .slices = &slices_[bucket],
+                                                                        .states = state_of_,
+                                                                        .codec = codec_.get(),
+                                                                        .op = options_.op,
+                                                                        .step = step_,
+                                                                        .seed = options_.seed}));
+  }
+
+  /// The parameters of a bucket, as they lie in it.
+  std::vector<exchange::Run> runs_of(std::size_t bucket) const {
+    std::vector<exchange::Run> runs;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (layout_.bucket_of[i] == bucket && counts_[i] > 0)
+        runs.push_back({.parameter = static_cast<std::uint32_t>(i),
+                        .count = counts_[i],
+                        .size = counts_[i],
+                        .at = layout_.offsets[i] - layout_.buckets[bucket].first});
+    }
+    std::ranges::sort(runs, {}, &exchange::Run::at);
+    return runs;
   }
 
   void require_same_everywhere() {
@@ -127,6 +172,8 @@ class Reducer::Impl {
       hash = base::mix(hash_of(parameter.name, hash) ^ parameter.count);
     hash = base::mix(hash ^ options_.bucket_bytes ^ base::mix(options_.first_bucket_bytes));
     hash = base::mix(hash + static_cast<std::uint64_t>(options_.missing));
+    hash = hash_of(options_.codec, base::mix(hash ^ options_.seed));
+    for (const std::uint8_t exact : exact_) hash = base::mix(hash + exact);
     std::vector<std::uint64_t> all(static_cast<std::size_t>(communicator_.size()));
     communicator_.allgather(std::span(&std::as_const(hash), 1), std::span(all), {.name = "parameters"});
     const auto other = std::ranges::find_if(all, [&](std::uint64_t h) { return h != all[0]; });
@@ -174,6 +221,14 @@ class Reducer::Impl {
       std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(before.offsets[i]), counts_[i],
                   gradient(i).begin());
     ++generation_;
+    if (!codec_) return;
+    std::vector<exchange::Run> mine;
+    for (const auto& of_bucket : slices_) {
+      if (of_bucket.empty()) continue;
+      const auto& owned = of_bucket[static_cast<std::size_t>(communicator_.rank())];
+      mine.insert(mine.end(), owned.begin(), owned.end());
+    }
+    exchange::hand_over(communicator_, *codec_, state_of_, mine);
   }
 
   Communicator& communicator_;
@@ -187,6 +242,12 @@ class Reducer::Impl {
   bool learned_ = false;
   std::uint64_t generation_ = 0;
   gradient::Layout layout_;
+  std::unique_ptr<compress::Codec> codec_;  ///< null: none
+  std::vector<std::uint8_t> exact_;
+  std::vector<std::unique_ptr<exchange::CodedState>> states_;
+  std::vector<exchange::CodedState*> state_of_;                  ///< by parameter; null: exact
+  std::vector<std::vector<std::vector<exchange::Run>>> slices_;  ///< by bucket and rank
+  std::uint64_t step_ = 0;
   std::vector<std::uint8_t> ready_;
   std::vector<std::uint8_t> anywhere_;
   std::vector<std::size_t> left_;  ///< of each bucket: parameters that are not ready

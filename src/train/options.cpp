@@ -30,6 +30,7 @@ std::vector<std::pair<std::string, std::string>> described(const TrainOptions& o
       {"--algorithm", o.algorithm},
       {"--bucket", text(o.bucket_bytes)},
       {"--first-bucket", text(o.first_bucket_bytes)},
+      {"--codec", o.codec},
       {"--order", o.order},
       {"--output", o.output},
       {"--checkpoint-every", text(o.checkpoint_every)},

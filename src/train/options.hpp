@@ -30,6 +30,7 @@ struct TrainOptions {
   std::string algorithm;                     ///< of the gradients' allreduce; empty: chosen
   std::size_t bucket_bytes = 4 << 20;        ///< of gradients that travel together
   std::size_t first_bucket_bytes = 1 << 20;  ///< of the first of a step, which starts earliest
+  std::string codec;                         ///< of gradients on their way; empty: fp32
   std::string order;                         ///< canonical | any; empty: as TUTTI_ORDER says
 
   std::string output = "tutti-run";  ///< folder of checkpoint and metrics; empty: write nothing

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/host.hpp"
 #include "base/random.hpp"
+#include "compress/codec.hpp"
 #include "data/file.hpp"
 #include "data/order.hpp"
 #include "engine/choice.hpp"
@@ -63,6 +64,9 @@ class Training {
     require_same_options(world_, options_);
     agreed(world_, [&] { set_up(); });
     open_output();
+    agreed(world_, [&] {
+      if (!options_.codec.empty()) static_cast<void>(compress::make_codec(options_.codec));
+    });
     make_reducer();
     if (!options_.resume.empty()) resume();
     if (world_.rank() == 0) surroundings_.reporter.started(description());
@@ -123,12 +127,14 @@ class Training {
   void make_reducer() {
     std::vector<Reducer::Parameter> parameters;
     for (const model::ParameterSpan& span : network_->spans()) parameters.push_back({span.name, span.count});
-    parameters.push_back({"tail", tail_size});
+    parameters.push_back({.name = "tail", .count = tail_size, .exact = true});
     ReducerOptions reducer{.bucket_bytes = options_.bucket_bytes,
                            .first_bucket_bytes = std::min(options_.first_bucket_bytes, options_.bucket_bytes),
                            .op = Op::sum,
                            .order = call_.order,
-                           .algorithm = options_.algorithm};
+                           .algorithm = options_.algorithm,
+                           .codec = options_.codec,
+                           .seed = options_.seed};
     reducer_ = std::make_unique<Reducer>(world_, std::move(parameters), reducer);
   }
 

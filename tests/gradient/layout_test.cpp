@@ -7,10 +7,16 @@
 
 using namespace tutti::gradient;
 
+namespace {
+
+const std::vector<std::uint8_t> none(8, 0);
+
+}  // namespace
+
 TEST_CASE("parameters lie in reverse of the order in which they are ready, buckets are runs") {
   const std::vector<std::size_t> counts{10, 20, 30, 40};
   const std::vector<std::uint32_t> order{3, 2, 1, 0};
-  const Layout layout = lay_out(counts, order, 4 * 30, 4 * 55);
+  const Layout layout = lay_out(counts, none, order, 4 * 30, 4 * 55);
   CHECK(layout.size == 100);
   CHECK(layout.offsets == std::vector<std::size_t>{0, 10, 30, 60});
   REQUIRE(layout.buckets.size() == 2);
@@ -25,13 +31,25 @@ TEST_CASE("parameters lie in reverse of the order in which they are ready, bucke
 TEST_CASE("another order, tiny and huge buckets, parameters of nothing") {
   const std::vector<std::size_t> counts{5, 0, 7};
   const std::vector<std::uint32_t> order{1, 0, 2};
-  const Layout each = lay_out(counts, order, 0, 0);
+  const Layout each = lay_out(counts, none, order, 0, 0);
   CHECK(each.buckets.size() == 3);
   CHECK(each.offsets == std::vector<std::size_t>{7, 12, 0});
-  const Layout one = lay_out(counts, order, 1 << 20, 1 << 20);
+  const Layout one = lay_out(counts, none, order, 1 << 20, 1 << 20);
   CHECK(one.buckets.size() == 1);
   CHECK(one.buckets[0].count == 12);
   std::size_t covered = 0;
   for (const Bucket& bucket : each.buckets) covered += bucket.count;
   CHECK(covered == 12);
+}
+
+TEST_CASE("exact parameters have buckets of their own") {
+  const std::vector<std::size_t> counts{5, 6, 7, 8};
+  const std::vector<std::uint8_t> exact{0, 1, 1, 0};
+  const std::vector<std::uint32_t> order{3, 2, 1, 0};
+  const Layout layout = lay_out(counts, exact, order, 1 << 20, 1 << 20);
+  REQUIRE(layout.buckets.size() == 3);
+  CHECK_FALSE(layout.buckets[0].exact);
+  CHECK(layout.buckets[1].exact);
+  CHECK(layout.buckets[1].count == 13);
+  CHECK_FALSE(layout.buckets[2].exact);
 }

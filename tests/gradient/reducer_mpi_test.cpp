@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cmath>
 #include <thread>
 #include <vector>
 
@@ -7,6 +8,32 @@
 #include "tutti/session.hpp"
 
 using namespace tutti;
+
+TEST_CASE("a Reducer with a codec over MPI") {
+  Session session;
+  Communicator& world = session.world();
+  for (const char* codec : {"bf16", "int8", "int4"}) {
+    ReducerOptions options;
+    options.codec = codec;
+    options.first_bucket_bytes = 50'000;
+    options.bucket_bytes = 2'000'000;
+    Reducer reducer(
+        world, {{"a", 700'001}, {"b", 5}, {"c", 40'000}, {.name = "d", .count = 3, .exact = true}}, options);
+    for (int step = 0; step < 4; ++step) {
+      for (std::size_t i = 4; i-- > 0;) {
+        for (float& x : reducer.gradient(i)) x = static_cast<float>(1 + world.rank());
+        reducer.ready(i);
+      }
+      reducer.finish();
+      const float mean = static_cast<float>(world.size() + 1) / 2;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto view = reducer.gradient(i);
+        const float tolerance = i == 3 ? 0 : 0.02F * mean;
+        for (const float x : view) REQUIRE(std::abs(x - mean) <= tolerance);
+      }
+    }
+  }
+}
 
 TEST_CASE("a Reducer over MPI: many steps beside computing") {
   Session session;

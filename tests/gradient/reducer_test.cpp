@@ -91,6 +91,32 @@ TEST_CASE("the same bits for every bucket size, order of readiness, and way") {
   CHECK(results.size() == 1);
 }
 
+TEST_CASE("with a codec, too, the bits do not depend on buckets, order and way") {
+  for (const std::string codec :
+       {"bf16", "int8", "int4", "fp8:rounding=stochastic", "int8:block=64:feedback=on"}) {
+    std::mutex mutex;
+    std::set<std::vector<float>> results;
+    for (const int way : {0, 1, 2}) {
+      for (const std::size_t bucket : {std::size_t{0}, std::size_t{3000}, std::size_t{1} << 30U}) {
+        for (const int seed : {0, 1}) {
+          engine::run_local(4, options_of(way, seed == 1), [&](Communicator& world) {
+            ReducerOptions options;
+            options.bucket_bytes = bucket;
+            options.first_bucket_bytes = bucket / 3;
+            options.codec = codec;
+            options.seed = 9;
+            auto result = averages(world, options, seed);
+            const std::scoped_lock lock(mutex);
+            results.insert(std::move(result));
+          });
+        }
+      }
+    }
+    INFO(codec);
+    CHECK(results.size() == 1);
+  }
+}
+
 TEST_CASE("averages and sums are right, and gradients may be added up over several passes") {
   engine::run_local(3, options_of(1, false), [](Communicator& world) {
     for (const Op op : {Op::sum, Op::average}) {

@@ -1,0 +1,190 @@
+#include "exchange/coded.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/random.hpp"
+#include "engine/local.hpp"
+#include "support/catch.hpp"
+
+using namespace tutti;
+using namespace tutti::exchange;
+
+namespace {
+
+/// The parameters of a bucket, one behind the other.
+std::vector<Run> bucket_of(const std::vector<std::size_t>& counts) {
+  std::vector<Run> runs;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    runs.push_back(
+        {.parameter = static_cast<std::uint32_t>(i), .count = counts[i], .size = counts[i], .at = at});
+    at += counts[i];
+  }
+  return runs;
+}
+
+/// Memory of a rank for coded allreduces of one bucket.
+struct Setup {
+  Setup(const std::string& name, const std::vector<std::size_t>& counts, Rank ranks)
+      : codec(compress::make_codec(name)), slices(slices_of(bucket_of(counts), ranks, codec->block())) {
+    for (const std::size_t count : counts) {
+      owned.push_back(std::make_unique<CodedState>(count));
+      states.push_back(owned.back().get());
+      size += count;
+    }
+  }
+
+  void run(Communicator& world, std::span<float> bucket, Op op, std::uint64_t step) {
+    const CodedRequest request{.bucket = bucket,
+                               .slices = &slices,
+                               .states = states,
+                               .codec = codec.get(),
+                               .op = op,
+                               .step = step,
+                               .seed = 5};
+    Work(start_coded_allreduce(world.state(), request)).wait();
+  }
+
+  std::unique_ptr<compress::Codec> codec;
+  std::vector<std::vector<Run>> slices;
+  std::vector<std::unique_ptr<CodedState>> owned;
+  std::vector<CodedState*> states;
+  std::size_t size = 0;
+};
+
+float gradient(std::size_t element, Rank rank, std::uint64_t step) {
+  base::Random random(element + 7, static_cast<std::uint64_t>(rank) * 1000 + step);
+  return static_cast<float>(random.normal());
+}
+
+std::vector<std::string> reencodable() {
+  std::vector<std::string> names;
+  for (const compress::Entry& entry : compress::codecs()) {
+    if (compress::make_codec(entry.name)->algebra() == compress::Algebra::reencodable)
+      names.emplace_back(entry.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("slices cover a bucket once, in order, and end on blocks of parameters") {
+  const std::vector<std::size_t> counts{1000, 3, 0, 64, 777, 256};
+  const auto whole = bucket_of(counts);
+  for (const Rank ranks : {1, 2, 3, 5, 8, 40}) {
+    for (const std::size_t block : {1U, 64U, 256U}) {
+      const auto slices = slices_of(whole, ranks, block);
+      REQUIRE(slices.size() == static_cast<std::size_t>(ranks));
+      std::size_t at = 0;
+      for (const auto& slice : slices) {
+        for (const Run& run : slice) {
+          CHECK(run.at == at);
+          CHECK(run.offset % block == 0);
+          const bool ends = run.offset + run.count == run.size;
+          CHECK((ends || (run.offset + run.count) % block == 0));
+          CHECK(run.size == counts[run.parameter]);
+          at += run.count;
+        }
+      }
+      CHECK(at == 2100);
+      if (ranks == 2 && block == 1) CHECK(slices[0].back().at + slices[0].back().count == 1050);
+    }
+  }
+}
+
+TEST_CASE("sums and averages are near the exact ones, and the same on every rank") {
+  for (const std::string& name : reencodable()) {
+    for (const Rank ranks : {1, 2, 3, 5}) {
+      for (const Op op : {Op::sum, Op::average}) {
+        std::mutex mutex;
+        std::vector<std::vector<float>> results;
+        engine::run_local(ranks, {}, [&](Communicator& world) {
+          Setup setup(name, {500, 40, 1300}, ranks);
+          std::vector<float> bucket(setup.size);
+          for (std::size_t i = 0; i < bucket.size(); ++i) bucket[i] = gradient(i, world.rank(), 0);
+          setup.run(world, bucket, op, 0);
+          const std::scoped_lock lock(mutex);
+          results.push_back(bucket);
+        });
+        double error = 0;
+        double norm = 0;
+        for (std::size_t i = 0; i < results[0].size(); ++i) {
+          double exact = 0;
+          for (Rank r = 0; r < ranks; ++r) exact += static_cast<double>(gradient(i, r, 0));
+          if (op == Op::average) exact /= ranks;
+          error += std::pow(exact - static_cast<double>(results[0][i]), 2);
+          norm += exact * exact;
+        }
+        INFO(name << ", " << ranks << " ranks: relative error " << std::sqrt(error / norm));
+        // int4 has 15 levels; the others round finely.
+        CHECK(std::sqrt(error / norm) < (name == "int4" ? 0.25 : 0.06));
+        for (const auto& result : results) CHECK(result == results[0]);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "with feedback nothing is lost: applied sums, and what senders and owners keep, make up the gradients") {
+  constexpr Rank ranks = 4;
+  constexpr std::uint64_t steps = 200;
+  for (const std::string name : {"int4", "int8:feedback=on", "fp8:feedback=on:rounding=stochastic"}) {
+    std::mutex mutex;
+    std::vector<double> balance(900);
+    engine::run_local(ranks, {}, [&](Communicator& world) {
+      Setup setup(name, {600, 300}, ranks);
+      std::vector<float> bucket(setup.size);
+      std::vector<double> mine(setup.size);
+      for (std::uint64_t step = 0; step < steps; ++step) {
+        for (std::size_t i = 0; i < bucket.size(); ++i) {
+          bucket[i] = gradient(i, world.rank(), step);
+          mine[i] += static_cast<double>(bucket[i]);
+        }
+        setup.run(world, bucket, Op::average, step);
+        // p · applied is counted once by each of the p ranks.
+        for (std::size_t i = 0; i < bucket.size(); ++i) mine[i] -= static_cast<double>(bucket[i]);
+      }
+      std::size_t at = 0;
+      for (const auto& state : setup.owned) {
+        const auto local = state->local.array(compress::residual_name);
+        const auto owner = state->owner.array(compress::residual_name);
+        for (std::size_t i = 0; i < local.size(); ++i)
+          mine[at + i] -= static_cast<double>(local[i]) + ranks * static_cast<double>(owner[i]);
+        at += local.size();
+      }
+      const std::scoped_lock lock(mutex);
+      for (std::size_t i = 0; i < mine.size(); ++i) balance[i] += mine[i];
+    });
+    double worst = 0;
+    for (const double x : balance) worst = std::max(worst, std::abs(x));
+    INFO(name << ": " << worst);
+    CHECK(worst < 2e-3);  // 800 gradients of size 1 in fp32
+  }
+}
+
+TEST_CASE("ranks with unlike buckets or codecs are told so, on every rank") {
+  for (const bool other_codec : {false, true}) {
+    std::atomic<int> told = 0;
+    engine::run_local(3, {}, [&](Communicator& world) {
+      const bool odd = world.rank() == 2;
+      Setup setup(odd && other_codec ? "int8" : "bf16", {odd && !other_codec ? 900U : 1000U}, 3);
+      std::vector<float> bucket(setup.size, 1.0F);
+      try {
+        setup.run(world, bucket, Op::sum, 0);
+      } catch (const MismatchError&) {
+        ++told;
+      }
+      while (told < 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    CHECK(told == 3);
+  }
+}
