@@ -28,7 +28,7 @@ struct Run {
 };
 
 /// Which runs each rank adds up: equal parts of the bucket, as nearly as whole blocks allow. `whole`: the
-/// bucket's parameters, in the order in which they lie.
+/// bucket's parameters, or runs of them that begin on a block, one behind the other.
 std::vector<std::vector<Run>> slices_of(std::span<const Run> whole, Rank ranks, std::size_t block);
 
 /// Collective, between steps: slices have other owners from now on. What owners have kept goes to the new

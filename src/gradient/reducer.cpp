@@ -15,6 +15,12 @@
 namespace tutti {
 namespace {
 
+/// Runs that each rank adds up.
+using Slices = std::vector<std::vector<exchange::Run>>;
+
+/// 1 MiB of gradients.
+constexpr std::size_t coded_part_elements = std::size_t{1} << 18U;
+
 std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
   for (const char c : text) hash = base::mix(hash ^ static_cast<std::uint8_t>(c));
   return hash;
@@ -79,9 +85,9 @@ class Reducer::Impl {
     for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
       const Seconds begin = clock_.now();
       if (i < works_.size()) {
-        works_[i].wait();
+        for (Work& work : works_[i]) work.wait();
       } else if (!layout_.buckets[i].exact) {
-        start(i).wait();
+        for (Work& work : start(i)) work.wait();
       } else {
         // Nothing is left to compute beside it: no thread needs to be woken for that.
         communicator_.allreduce(part(i), options_.op, call_options());
@@ -120,8 +126,7 @@ class Reducer::Impl {
     layout_ = gradient::lay_out(counts_, exact_, order_, options_.first_bucket_bytes, options_.bucket_bytes);
     slices_.assign(layout_.buckets.size(), {});
     for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
-      if (!layout_.buckets[i].exact)
-        slices_[i] = exchange::slices_of(runs_of(i), communicator_.size(), codec_->block());
+      if (!layout_.buckets[i].exact) slices_[i] = coded_parts(i);
     }
     begin_step();
   }
@@ -140,11 +145,27 @@ class Reducer::Impl {
       works_.push_back(start(works_.size()));
   }
 
-  Work start(std::size_t bucket) {
+  /// A long bucket goes in parts: while one is on the wire the next is encoded.
+  std::vector<Slices> coded_parts(std::size_t bucket) const {
+    const auto count = static_cast<Rank>(layout_.buckets[bucket].count / coded_part_elements + 1);
+    std::vector<Slices> parts;
+    for (const auto& runs : exchange::slices_of(runs_of(bucket), count, codec_->block())) {
+      if (!runs.empty()) parts.push_back(exchange::slices_of(runs, communicator_.size(), codec_->block()));
+    }
+    return parts;
+  }
+
+  std::vector<Work> start(std::size_t bucket) {
+    std::vector<Work> works;
     if (layout_.buckets[bucket].exact)
-      return communicator_.allreduce_async(part(bucket), options_.op, call_options());
+      works.push_back(communicator_.allreduce_async(part(bucket), options_.op, call_options()));
+    for (const Slices& slices : slices_[bucket]) works.push_back(start_coded(bucket, slices));
+    return works;
+  }
+
+  Work start_coded(std::size_t bucket, const Slices& slices) {
     return Work(exchange::start_coded_allreduce(communicator_.state(), {.bucket = part(bucket),
-                                                                        .slices = &slices_[bucket],
+                                                                        .slices = &slices,
                                                                         .states = state_of_,
                                                                         .codec = codec_.get(),
                                                                         .op = options_.op,
@@ -223,10 +244,11 @@ class Reducer::Impl {
     ++generation_;
     if (!codec_) return;
     std::vector<exchange::Run> mine;
-    for (const auto& of_bucket : slices_) {
-      if (of_bucket.empty()) continue;
-      const auto& owned = of_bucket[static_cast<std::size_t>(communicator_.rank())];
-      mine.insert(mine.end(), owned.begin(), owned.end());
+    for (const auto& parts : slices_) {
+      for (const Slices& slices : parts) {
+        const auto& owned = slices[static_cast<std::size_t>(communicator_.rank())];
+        mine.insert(mine.end(), owned.begin(), owned.end());
+      }
     }
     exchange::hand_over(communicator_, *codec_, state_of_, mine);
   }
@@ -245,14 +267,15 @@ class Reducer::Impl {
   std::unique_ptr<compress::Codec> codec_;  ///< null: none
   std::vector<std::uint8_t> exact_;
   std::vector<std::unique_ptr<exchange::CodedState>> states_;
-  std::vector<exchange::CodedState*> state_of_;                  ///< by parameter; null: exact
-  std::vector<std::vector<std::vector<exchange::Run>>> slices_;  ///< by bucket and rank
+  std::vector<exchange::CodedState*> state_of_;  ///< by parameter; null: exact
+  std::vector<std::vector<Slices>> slices_;      ///< by bucket and part; none: exact
   std::uint64_t step_ = 0;
   std::vector<std::uint8_t> ready_;
   std::vector<std::uint8_t> anywhere_;
   std::vector<std::size_t> left_;  ///< of each bucket: parameters that are not ready
   Buffer<float> buffer_;
-  std::vector<Work> works_;  ///< of the buckets that have started; after the buffer: waits when it goes
+  std::vector<std::vector<Work>>
+      works_;  ///< of the buckets that have started; after the buffer: waits when it goes
   std::vector<BucketTime> times_;
 };
 
