@@ -9,5 +9,9 @@ namespace tutti::compress {
 
 std::unique_ptr<Codec> make_fp16(Options& options);
 std::unique_ptr<Codec> make_bf16(Options& options);
+std::unique_ptr<Codec> make_topk(Options& options);
+std::unique_ptr<Codec> make_dgc(Options& options);
+std::unique_ptr<Codec> make_redsync(Options& options);
+std::unique_ptr<Codec> make_randomk(Options& options);
 
 }  // namespace tutti::compress

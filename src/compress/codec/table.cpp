@@ -8,6 +8,15 @@ namespace {
 constexpr std::array table{
     Entry{"fp16", "IEEE 754 binary16, to nearest even", "", make_fp16},
     Entry{"bf16", "the upper half of binary32, to nearest even", "", make_bf16},
+    Entry{"topk", "Stich et al., Sparsified SGD with memory, 2018; reuse: Ok-Topk, Li, Hoefler 2022",
+          "density=0.01, values=fp32|bf16, reuse=0", make_topk},
+    Entry{"dgc",
+          "Lin et al., Deep Gradient Compression, ICLR 2018, sections 3.1 to 3.3 and the authors' code",
+          "density=0.001, momentum=0.9, clip=0, warmup=0", make_dgc},
+    Entry{"redsync", "Fang, Fu, Yang, Hsieh, RedSync, 2018, partly from memory",
+          "density=0.001, small=128, large=4096, reuse=5, quantised=on|off", make_redsync},
+    Entry{"randomk", "after Stich et al., Sparsified SGD with memory, 2018", "density=0.01, feedback=on|off",
+          make_randomk},
 };
 
 }  // namespace
