@@ -92,7 +92,7 @@ class RandomK final : public Codec {
     const std::size_t entries = entries_of(density_, in.size());
     Support support(piece, in.size(), entries);
     const Pass add = adding(in, residual);
-    std::array<std::uint32_t, run_length + simd::found_slack> found;
+    std::array<std::uint32_t, run_length> found;
     std::size_t wrong = 0;
     std::size_t entry = 0;
     std::size_t element = entries > 0 ? support.element(0) : in.size();
@@ -118,7 +118,7 @@ class RandomK final : public Codec {
         entries > 0 ? static_cast<float>(static_cast<double>(in.size()) / static_cast<double>(entries))
                     : 0.0F;
     for (std::size_t i = 0; i < entries; ++i) put(out, i, in[support.element(i)] * factor);
-    std::array<std::uint32_t, run_length + simd::found_slack> found;
+    std::array<std::uint32_t, run_length> found;
     std::size_t wrong = 0;
     for (std::size_t first = 0; first < in.size(); first += run_length)
       wrong += simd::find(in.data() + first, std::min(run_length, in.size() - first),

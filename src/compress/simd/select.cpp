@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,7 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 using Ints = hn::RebindToSigned<Floats>;
-using Words = hn::RebindToUnsigned<Floats>;
 
 /// passes(), lane by lane. Keys are never negative as signed numbers, which is what every instruction set
 /// compares.
@@ -88,31 +88,32 @@ struct AddMomentum {
   float* values;
 };
 
-/// Few elements pass: groups of four vectors in which none does cost one branch.
+/// Bit i: lane i.
+HWY_INLINE std::uint64_t bits_of(hn::Mask<Ints> mask) {
+  std::array<std::uint8_t, 8> bytes{};
+  hn::StoreMaskBits(Ints(), mask, bytes.data());
+  return std::bit_cast<std::uint64_t>(bytes);
+}
+
+/// Few elements pass: groups of four vectors in which none does cost one branch. Bits are walked through one
+/// by one because Highway 1.0.3's Compress copies its table of a KiB to the stack in every call.
 template <class Update>
 std::size_t update_and_find(const Update& update, std::size_t count, Cut cut, std::uint32_t* found) {
-  const Floats d;
-  const Words du;
+  const Ints d;
   const std::size_t lanes = hn::Lanes(d);
   const Passing passing(cut);
   std::uint32_t* next = found;
-  const auto keep = [&](hn::Mask<Ints> mask, std::size_t first) HWY_ATTR {
-    const auto marked = hn::RebindMask(du, mask);
-    // Not CompressStore, which is slow in memory on some AVX-512 machines.
-    hn::StoreU(hn::Compress(hn::Iota(du, static_cast<std::uint32_t>(first)), marked), du, next);
-    next += hn::CountTrue(du, marked);
-  };
   std::size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
     const auto m0 = passing(update.lanes(i));
     const auto m1 = passing(update.lanes(i + lanes));
     const auto m2 = passing(update.lanes(i + 2 * lanes));
     const auto m3 = passing(update.lanes(i + 3 * lanes));
-    if (hn::AllFalse(Ints(), hn::Or(hn::Or(m0, m1), hn::Or(m2, m3)))) continue;
-    keep(m0, i);
-    keep(m1, i + lanes);
-    keep(m2, i + 2 * lanes);
-    keep(m3, i + 3 * lanes);
+    if (hn::AllFalse(d, hn::Or(hn::Or(m0, m1), hn::Or(m2, m3)))) continue;
+    std::uint64_t bits =
+        bits_of(m0) | bits_of(m1) << lanes | bits_of(m2) << (2 * lanes) | bits_of(m3) << (3 * lanes);
+    for (; bits != 0; bits &= bits - 1)
+      *next++ = static_cast<std::uint32_t>(i) + static_cast<std::uint32_t>(std::countr_zero(bits));
   }
   for (; i < count; ++i) {
     if (passes(update.one(i), cut)) *next++ = static_cast<std::uint32_t>(i);

@@ -10,10 +10,7 @@
 /// floats have.
 namespace tutti::compress::simd {
 
-/// How far past their result the finding loops write: `found` has room for this many more than `count`.
-inline constexpr std::size_t found_slack = 64;
-
-/// found = positions of values that pass, in order; returns how many.
+/// found = positions of values that pass, in order; returns how many. There is room for `count`.
 std::size_t find(const float* values, std::size_t count, Cut cut, std::uint32_t* found);
 
 /// values += in, then find().

@@ -120,7 +120,7 @@ Key keep_largest(Entries& entries, std::size_t want, std::span<float> values) {
 
 Key pick(const Pass& pass, std::span<float> values, Cut cut, Limit limit, Entries& entries) {
   entries.clear();
-  std::array<std::uint32_t, run_length + simd::found_slack> found;
+  std::array<std::uint32_t, run_length> found;
   for (std::size_t first = 0; first < values.size(); first += run_length) {
     const std::size_t length = std::min(run_length, values.size() - first);
     const std::size_t more = pass(first, length, cut, found.data());

@@ -28,7 +28,7 @@ struct Entries {
 };
 
 /// Updates elements first … first + count of the values and says which of them pass: found[i] counts from
-/// `first`, and there is room as simd/select.hpp asks for.
+/// `first`, and there is room for `count`.
 using Pass = std::function<std::size_t(std::size_t first, std::size_t count, Cut cut, std::uint32_t* found)>;
 /// Updates nothing.
 Pass finding(std::span<const float> values);
