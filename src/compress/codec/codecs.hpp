@@ -12,5 +12,9 @@ std::unique_ptr<Codec> make_bf16(Options& options);
 std::unique_ptr<Codec> make_int8(Options& options);
 std::unique_ptr<Codec> make_int4(Options& options);
 std::unique_ptr<Codec> make_fp8(Options& options);
+std::unique_ptr<Codec> make_topk(Options& options);
+std::unique_ptr<Codec> make_dgc(Options& options);
+std::unique_ptr<Codec> make_redsync(Options& options);
+std::unique_ptr<Codec> make_randomk(Options& options);
 
 }  // namespace tutti::compress

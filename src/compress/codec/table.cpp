@@ -14,6 +14,15 @@ constexpr std::array table{
           "block=64, rounding=nearest|stochastic, feedback=on", make_int4},
     Entry{"fp8", "e4m3 of OCP OFP8 1.0, scaled by block",
           "block=256, rounding=nearest|stochastic, feedback=off", make_fp8},
+    Entry{"topk", "Stich et al., Sparsified SGD with memory, 2018; reuse: Ok-Topk, Li, Hoefler 2022",
+          "density=0.01, values=fp32|bf16, reuse=0", make_topk},
+    Entry{"dgc",
+          "Lin et al., Deep Gradient Compression, ICLR 2018, sections 3.1 to 3.3 and the authors' code",
+          "density=0.001, momentum=0.9, clip=0, warmup=0", make_dgc},
+    Entry{"redsync", "Fang, Fu, Yang, Hsieh, RedSync, 2018, partly from memory",
+          "density=0.001, small=128, large=4096, reuse=5, quantised=on|off", make_redsync},
+    Entry{"randomk", "after Stich et al., Sparsified SGD with memory, 2018", "density=0.01, feedback=on|off",
+          make_randomk},
 };
 
 }  // namespace
