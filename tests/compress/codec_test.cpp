@@ -34,6 +34,21 @@ std::vector<std::string> variants() {
     }
     if (options.find("density=") != std::string::npos)
       names.push_back(std::string(entry.name) + ":density=0.1");
+    if (options.find("values=") != std::string::npos)
+      names.push_back(std::string(entry.name) + ":values=bf16");
+    if (options.find("momentum=") != std::string::npos) {
+      names.push_back(std::string(entry.name) + ":momentum=0:warmup=40");
+      names.push_back(std::string(entry.name) + ":clip=1");
+    }
+    if (options.find("reuse=") != std::string::npos)
+      names.push_back(std::string(entry.name) + ":density=0.02:reuse=3");
+    if (options.find("small=") != std::string::npos) {
+      for (const char* large : {"0", "4096"}) {
+        for (const char* quantised : {"on", "off"})
+          names.push_back(std::string(entry.name) + ":density=0.05:small=0:large=" + large +
+                          ":quantised=" + quantised);
+      }
+    }
   }
   return names;
 }

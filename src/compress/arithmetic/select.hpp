@@ -77,11 +77,11 @@ struct Sampling {
   }
 };
 
-/// At least `wanted` of `count` elements (but for the last stride). The stride is odd, 32m + 1 as in DGC's
-/// code, so that it does not keep to the columns of a matrix; the start is drawn.
+/// At least `wanted` of `count` elements (but for the last stride). The stride is odd, and 32m + 1 if it is
+/// long, as in DGC's code, so that it does not keep to the columns of a matrix; the start is drawn.
 TUTTI_HD inline Sampling sample(std::uint64_t count, std::uint64_t wanted, std::uint32_t draw) noexcept {
   const std::uint64_t most = wanted > 0 && count > wanted ? count / wanted : 1;
-  const std::uint64_t stride = (most - 1) / 32 * 32 + 1;
+  const std::uint64_t stride = most > 32 ? (most - 1) / 32 * 32 + 1 : (most - 1) / 2 * 2 + 1;
   return {.first = draw % stride, .stride = stride};
 }
 

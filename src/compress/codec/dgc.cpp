@@ -91,7 +91,7 @@ class Dgc final : public Codec {
     const std::size_t wanted =
         entries_of(dgc_density(settings_.density, piece.step, settings_.warmup), count);
     // One in a hundred, but so many that some of the wanted are among them.
-    const auto enough = static_cast<std::size_t>(std::ceil(30 / settings_.density));
+    const auto enough = static_cast<std::size_t>(std::ceil(10 / settings_.density));
     const std::size_t samples = std::max<std::size_t>(count / 100, std::min(count, enough));
     const Sampling sampling = sample(count, samples, piece.draws().of(piece.offset));
     Key threshold = guess_threshold(count, wanted, sampling, false, value_at);
