@@ -101,8 +101,6 @@ TEST_CASE("every layer has a README, every source a test") {
           {"src/model/activation.cpp", "tests/model/network_test.cpp", "gradients against differences"},
           {"src/model/dense.cpp", "tests/model/network_test.cpp", "gradients against differences"},
           {"src/compress/codec/", "tests/compress/codec_test.cpp", "every row of the table"},
-          {"src/compress/sparse/", "tests/compress/codec_test.cpp", "through the sparse rows of the table"},
-          {"src/compress/simd/select.cpp", "tests/compress/codec_test.cpp", "on every instruction set"},
           {"src/schedule/algorithm/", "tests/schedule/check_test.cpp", "every row of the table"},
           {"src/data/source.cpp", "tests/train/bad_input.sh", "files, folders and what is neither"},
       }));
