@@ -8,15 +8,36 @@
 namespace tutti::compress {
 
 std::span<float> State::array(std::string_view name) {
+  return array(name, size_);
+}
+
+std::span<float> State::array(std::string_view name, std::size_t size) {
   const auto known = arrays_.find(name);
-  if (known != arrays_.end()) return known->second;
-  return arrays_.emplace(std::string(name), std::vector<float>(size_)).first->second;
+  if (known == arrays_.end())
+    return arrays_.emplace(std::string(name), std::vector<float>(size)).first->second;
+  base::require(known->second.size() == size, "what a codec keeps as '{}' has {} values, expected {}", name,
+                known->second.size(), size);
+  return known->second;
 }
 
 double& State::number(std::string_view name) {
   const auto known = numbers_.find(name);
   if (known != numbers_.end()) return known->second;
   return numbers_.emplace(std::string(name), 0.0).first->second;
+}
+
+std::size_t LinearCodec::sums(const Piece& /*piece*/, std::size_t count, std::size_t round) const {
+  return round == 0 ? max_bytes(count) / sizeof(float) : 0;
+}
+
+void LinearCodec::contribute(const Piece& piece, std::size_t /*round*/, std::span<const float> in,
+                             State& state, std::span<float> /*before*/, std::span<float> out) {
+  encode(piece, in, state, std::as_writable_bytes(out));
+}
+
+void LinearCodec::conclude(const Piece& piece, std::span<const float> sums, State& /*state*/,
+                           std::span<float> values) {
+  decode(piece, std::as_bytes(sums), values);
 }
 
 Options::Options(std::string_view codec, std::string_view text) : codec_(codec) {

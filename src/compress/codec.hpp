@@ -40,16 +40,17 @@ struct Piece {
   }
 };
 
-/// What a codec keeps of one parameter between steps: arrays by name, each as long as the parameter, and
-/// numbers by name. Zero at first. Saved in checkpoints.
+/// What a codec keeps of one parameter between steps: arrays by name, each as long as the parameter unless it
+/// says otherwise, and numbers by name. Zero at first. Saved in checkpoints.
 class State {
  public:
   explicit State(std::uint64_t size) : size_(size) {}
 
   std::uint64_t size() const { return size_; }
 
-  /// Made at the first call.
+  /// Made at the first call. Throws InvalidArgument if it is there with another size.
   std::span<float> array(std::string_view name);
+  std::span<float> array(std::string_view name, std::size_t size);
   double& number(std::string_view name);
 
   const std::map<std::string, std::vector<float>, std::less<>>& arrays() const { return arrays_; }
@@ -82,7 +83,7 @@ class Codec {
   /// Elements that are encoded together: pieces start and end on multiples of this, or with the parameter.
   virtual std::size_t block() const { return 1; }
 
-  /// Bytes of an encoding of `count` elements: never more; of linear and reencodable codecs exactly these.
+  /// Bytes of an encoding of `count` elements: never more; of reencodable codecs exactly these.
   virtual std::size_t max_bytes(std::size_t count) const = 0;
   /// Encodes `in` (plus the residual, if it feeds back; then stores what was not sent). `out` has at least
   /// max_bytes(). Returns the bytes used.
@@ -93,6 +94,30 @@ class Codec {
   virtual void decode(const Piece& piece, std::span<const std::byte> in, std::span<float> out) const = 0;
   /// sum += what was encoded.
   virtual void decode_add(const Piece& piece, std::span<const std::byte> in, std::span<float> sum) const = 0;
+};
+
+/// A codec whose encodings are fp32 numbers that an allreduce may sum up, in one round or in several that
+/// depend on each other. encode() and decode() are what it does with one rank.
+class LinearCodec : public Codec {
+ public:
+  Algebra algebra() const final { return Algebra::linear; }
+
+  virtual std::size_t rounds() const { return 1; }
+
+  /// It encodes whole parameters only: pieces are not cut.
+  virtual bool whole() const { return false; }
+
+  /// Numbers that are summed up in `round` (from 0) for a piece of `count` elements, the same on every rank.
+  virtual std::size_t sums(const Piece& piece, std::size_t count, std::size_t round) const;
+  /// out = what this rank adds in `round`. `in`: its values, the same in every round, plus the residual, if
+  /// it feeds back. `before`: the sums over piece.ranks ranks of the rounds before, one behind the other; may
+  /// be changed in place, and must be the same on all ranks then too.
+  virtual void contribute(const Piece& piece, std::size_t round, std::span<const float> in, State& state,
+                          std::span<float> before, std::span<float> out);
+  /// values = the sum over all ranks that the sums of all rounds stand for; values still has what `in` was.
+  /// Stores what was not sent, if that depends on sums.
+  virtual void conclude(const Piece& piece, std::span<const float> sums, State& state,
+                        std::span<float> values);
 };
 
 /// "block=256:rounding=stochastic": the options of a codec, each used at most once; what nobody has asked for

@@ -46,11 +46,9 @@ class Support {
 /// If any value is NaN or infinite, drawn or not, all values sent are NaN. Collective: allreduce of k values.
 /// Never moves more than dense, but at equal density it learns far slower than topk (39 % against 96.7 % on
 /// MNIST at 1 %): a baseline.
-class RandomK final : public Codec {
+class RandomK final : public LinearCodec {
  public:
   RandomK(double density, bool feedback) : density_(density), feedback_(feedback) {}
-
-  Algebra algebra() const override { return Algebra::linear; }
 
   ErrorClass error_class() const override { return ErrorClass::feedback; }
 
