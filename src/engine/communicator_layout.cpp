@@ -18,6 +18,11 @@ namespace {
 /// With less, messages are better.
 constexpr std::size_t smallest_cell = 4096;
 
+/// Pieces that stay in a core's own cache where each rank has one. Ranks that share cores change places
+/// between pieces, which costs more than cache misses: longer ones then.
+constexpr std::size_t cell_of_a_core = 64 << 10;
+constexpr std::size_t cell_of_many = 256 << 10;
+
 }  // namespace
 
 transport::NodePlace CommunicatorState::place() {
@@ -38,7 +43,10 @@ void CommunicatorState::share_memory() {
   std::vector<std::string> names;
   for (Rank r = 0; r < size(); ++r) names.push_back(transport_->describe(r));
   std::string reason;
-  for (std::size_t cell = runtime_->options.shared_cell; cell >= smallest_cell; cell /= 4) {
+  std::size_t first = runtime_->options.shared_cell;
+  if (first == 0)
+    first = static_cast<unsigned>(size()) <= runtime_->processors ? cell_of_a_core : cell_of_many;
+  for (std::size_t cell = first; cell >= smallest_cell; cell /= 4) {
     try {
       node_ = std::make_shared<node::Group>(*sharer_, place(), cell, names);
       lookout_.tell_also(node_.get());

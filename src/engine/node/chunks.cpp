@@ -122,7 +122,7 @@ void Chunks::reduce_run(std::byte* to, std::span<std::byte* const> cells, std::s
   const auto add = [&](void* target, std::size_t n) {
     kernel::reduce_many(request_.op, request_.type, {target, request_.type}, scratch, wire_, n, divisor);
   };
-  if (!streams_) return add(to, count);
+  if (!streams_ || sliced_) return add(to, count);
   alignas(64) std::array<std::byte, stream_block> sum;
   for (std::size_t at = 0; at < count;) {
     const std::size_t n = std::min(count - at, sum.size() / request_.element_bytes());
@@ -173,7 +173,14 @@ void Chunks::reduce(std::uint64_t chunk, std::span<std::byte* const> cells,
   reduce_run(own_cell + s.first * size_of(wire_), cells, s.first, input + (p.first + s.first) * size, s.count,
              scratch);
   if (wanted)
-    kernel::copy(output + (p.first + s.first) * size, own_cell + s.first * size_of(wire_), s.count * size);
+    install(output + (p.first + s.first) * size, own_cell + s.first * size_of(wire_), s.count * size);
+}
+
+/// Into the output, past the caches where it would not stay in them anyway.
+void Chunks::install(std::byte* to, const std::byte* from, std::size_t bytes) const {
+  if (!streams_) return kernel::copy(to, from, bytes);
+  kernel::stream(to, from, bytes);
+  kernel::flush_stream();
 }
 
 void Chunks::gather(std::uint64_t chunk, std::span<std::byte* const> cells) const {
@@ -187,15 +194,15 @@ void Chunks::gather(std::uint64_t chunk, std::span<std::byte* const> cells) cons
       for (Rank i = 1; i < ranks_; ++i) {
         const Rank r = (rank_ + i) % ranks_;
         const Part s = slice(p.count, r);
-        kernel::copy(output + (p.first + s.first) * size,
-                     cells[static_cast<std::size_t>(r)] + s.first * size_of(wire_), s.count * size);
+        install(output + (p.first + s.first) * size,
+                cells[static_cast<std::size_t>(r)] + s.first * size_of(wire_), s.count * size);
       }
       return;
     }
     case Collective::broadcast: {
       if (rank_ == request_.root) return;
       const Part p = part(chunk, request_.count);
-      kernel::copy(output + p.first * size, cells[static_cast<std::size_t>(request_.root)], p.count * size);
+      install(output + p.first * size, cells[static_cast<std::size_t>(request_.root)], p.count * size);
       return;
     }
     case Collective::allgather:
@@ -204,10 +211,10 @@ void Chunks::gather(std::uint64_t chunk, std::span<std::byte* const> cells) cons
         const Part p = part(chunk, block_count(r));
         std::byte* const to = output + (block_start(r) + p.first) * size;
         if (r != rank_) {
-          kernel::copy(to, cells[static_cast<std::size_t>(r)], p.count * size);
+          install(to, cells[static_cast<std::size_t>(r)], p.count * size);
         } else if (const auto* from = static_cast<const std::byte*>(request_.input) + p.first * size;
                    from != to) {
-          kernel::copy(to, from, p.count * size);
+          install(to, from, p.count * size);
         }
       }
       return;

@@ -46,6 +46,7 @@ class Chunks {
   void put(std::byte* cell, std::size_t first, std::size_t count) const;
   void reduce_run(std::byte* to, std::span<std::byte* const> cells, std::size_t cell_offset, const void* own,
                   std::size_t count, std::span<const void*> scratch) const;
+  void install(std::byte* to, const std::byte* from, std::size_t bytes) const;
   std::size_t block_start(Rank rank) const;
   std::size_t block_count(Rank rank) const;
 

@@ -34,7 +34,7 @@ NodeOperation::NodeOperation(Group& group, const Limits& limits, const Request& 
       chunks_(request_, group.rank(), group.ranks(), group.cell_bytes(),
               group.ranks() > limits.flat_ranks &&
                   request.count * request.element_bytes() > std::max(limits.flat_bytes, limits.slot_bytes),
-              request.count * request.element_bytes() >= limits.stream_bytes) {
+              limits.streams(request.count * request.element_bytes(), group.ranks())) {
   request_.counts = counts_;
   if (!small() && request_.prescale == 1.0) find_words();
 }
@@ -279,7 +279,7 @@ void NodeOperation::add_slice() {
   if (request_.collective == Collective::allreduce)
     std::swap(outputs[0], outputs[static_cast<std::size_t>(group_.rank())]);
   const std::uint64_t divisor = request_.op == Op::average ? ranks : 0;
-  const bool streams = request_.count * size >= limits_.stream_bytes;
+  const bool streams = limits_.streams(request_.count * size, group_.ranks());
   alignas(64) std::array<std::byte, block_bytes> sum;
   for (std::size_t at = first; at < last; at += block_bytes / size) {
     const std::size_t n = std::min(last - at, block_bytes / size);

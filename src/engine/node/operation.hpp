@@ -13,10 +13,15 @@ namespace tutti::engine::node {
 /// How much a rank adds itself, and from which size on it pays to do otherwise. Part of what all ranks agree
 /// on.
 struct Limits {
-  std::size_t slot_bytes = 2048;       ///< contributions up to here go beside the flag
-  std::size_t flat_bytes = 16384;      ///< up to here every rank adds everything
-  std::size_t stream_bytes = 8 << 20;  ///< buffers from here on are written past the caches
-  Rank flat_ranks = 2;                 ///< up to so many ranks add everything whatever the size
+  std::size_t slot_bytes = 2048;               ///< contributions up to here go beside the flag
+  std::size_t flat_bytes = 16384;              ///< up to here every rank adds everything
+  std::size_t stream_bytes = 8 << 20;          ///< buffers from here on are written past the caches
+  std::size_t stream_bytes_of_many = 2 << 20;  ///< the same for more than flat_ranks
+  Rank flat_ranks = 2;                         ///< up to so many ranks add everything whatever the size
+
+  bool streams(std::size_t bytes, Rank ranks) const {
+    return bytes >= (ranks > flat_ranks ? stream_bytes_of_many : stream_bytes);
+  }
 };
 
 /// A collective among ranks that see each other's memory. In canonical order; no call of MPI.
