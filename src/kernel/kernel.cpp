@@ -154,8 +154,4 @@ void scale(DType type, Op op, Target target, Source source, std::size_t count, d
   }
 }
 
-void copy(void* target, const void* source, std::size_t bytes) {
-  if (bytes != 0) std::memcpy(target, source, bytes);
-}
-
 }  // namespace tutti::kernel
