@@ -26,9 +26,9 @@ struct ReducerOptions {
   std::optional<Order> order = {};           ///< as in CallOptions
   std::string algorithm = {};
   Missing missing = Missing::zero;
-  /// Encodes gradients for their way: "bf16", "int8:block=128"; empty: fp32. Then sums are made by slice
-  /// owners and encoded once more, the same on every rank; `order` and `algorithm` are for exact parameters
-  /// only. Codecs with error feedback keep what they leave out, by parameter.
+  /// Encodes gradients for their way: "bf16", "int8:block=128", "topk:density=0.01"; empty: fp32. The result
+  /// is the same on every rank; `order` and `algorithm` are for exact parameters only. Codecs with error
+  /// feedback keep what they leave out, by parameter.
   std::string codec = {};
   std::uint64_t seed = 0;  ///< of stochastic rounding
 };
@@ -57,11 +57,12 @@ class TUTTI_API Reducer {
     std::string name;
     std::size_t count = 0;  ///< elements
     bool exact = false;     ///< never encoded
+    std::size_t rows = 0;   ///< of a matrix, row by row, for codecs that see one; 0: it is none
   };
 
   /// Collective. Throws InvalidArgument if there is no parameter, or if an op other than sum and average is
-  /// asked for, or an unknown codec or one that owners of slices cannot add up, MismatchError if ranks
-  /// register different parameters. The communicator must outlive it.
+  /// asked for, or an unknown codec, or if rows do not divide a parameter, MismatchError if ranks register
+  /// different parameters. The communicator must outlive it.
   Reducer(Communicator& communicator, std::vector<Parameter> parameters, const ReducerOptions& options = {});
   Reducer(Reducer&&) noexcept;
   Reducer& operator=(Reducer&&) noexcept;

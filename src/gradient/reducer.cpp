@@ -15,8 +15,11 @@
 namespace tutti {
 namespace {
 
-/// Runs that each rank adds up.
-using Slices = std::vector<std::vector<exchange::Run>>;
+/// What is encoded and travels together.
+struct CodedPart {
+  std::vector<exchange::Run> runs;
+  std::vector<std::vector<exchange::Run>> slices;  ///< that each rank adds up; reencodable codecs only
+};
 
 /// 1 MiB of gradients.
 constexpr std::size_t coded_part_elements = std::size_t{1} << 18U;
@@ -40,10 +43,10 @@ class Reducer::Impl {
     base::require(options.op == Op::average || options.op == Op::sum,
                   "a Reducer averages or sums up gradients; it cannot take their {}", name_of(options.op));
     if (!options.codec.empty()) codec_ = compress::make_codec(options.codec);
-    base::require(!codec_ || codec_->algebra() == compress::Algebra::reencodable,
-                  "codec '{}' cannot be added up by owners of slices, which is what a Reducer does",
-                  options.codec);
     for (const Parameter& parameter : parameters_) {
+      base::require(parameter.rows == 0 || parameter.count % parameter.rows == 0,
+                    "parameter '{}' has {} elements, which are no {} rows of equal length", parameter.name,
+                    parameter.count, parameter.rows);
       counts_.push_back(parameter.count);
       exact_.push_back(codec_ && !parameter.exact ? 0 : 1);
       if (exact_.back() == 0) states_.push_back(std::make_unique<exchange::CodedState>(parameter.count));
@@ -124,9 +127,9 @@ class Reducer::Impl {
 
   void lay_out() {
     layout_ = gradient::lay_out(counts_, exact_, order_, options_.first_bucket_bytes, options_.bucket_bytes);
-    slices_.assign(layout_.buckets.size(), {});
+    coded_.assign(layout_.buckets.size(), {});
     for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
-      if (!layout_.buckets[i].exact) slices_[i] = coded_parts(i);
+      if (!layout_.buckets[i].exact) coded_[i] = coded_parts(i);
     }
     begin_step();
   }
@@ -145,27 +148,45 @@ class Reducer::Impl {
       works_.push_back(start(works_.size()));
   }
 
-  /// A long bucket goes in parts: while one is on the wire the next is encoded.
-  std::vector<Slices> coded_parts(std::size_t bucket) const {
+  /// A long bucket goes in parts: while one is on the wire the next is encoded. Codecs that look at whole
+  /// parameters get them whole, so that their bits do not depend on buckets.
+  std::vector<CodedPart> coded_parts(std::size_t bucket) const {
+    std::vector<CodedPart> parts;
+    if (codec_->algebra() != compress::Algebra::reencodable) {
+      for (const exchange::Run& run : runs_of(bucket)) {
+        if (parts.empty() || elements_of(parts.back()) + run.count > coded_part_elements)
+          parts.emplace_back();
+        parts.back().runs.push_back(run);
+      }
+      return parts;
+    }
     const auto count = static_cast<Rank>(layout_.buckets[bucket].count / coded_part_elements + 1);
-    std::vector<Slices> parts;
-    for (const auto& runs : exchange::slices_of(runs_of(bucket), count, codec_->block())) {
-      if (!runs.empty()) parts.push_back(exchange::slices_of(runs, communicator_.size(), codec_->block()));
+    for (auto& runs : exchange::slices_of(runs_of(bucket), count, codec_->block())) {
+      if (runs.empty()) continue;
+      auto slices = exchange::slices_of(runs, communicator_.size(), codec_->block());
+      parts.push_back({std::move(runs), std::move(slices)});
     }
     return parts;
+  }
+
+  static std::size_t elements_of(const CodedPart& part) {
+    std::size_t count = 0;
+    for (const exchange::Run& run : part.runs) count += run.count;
+    return count;
   }
 
   std::vector<Work> start(std::size_t bucket) {
     std::vector<Work> works;
     if (layout_.buckets[bucket].exact)
       works.push_back(communicator_.allreduce_async(part(bucket), options_.op, call_options()));
-    for (const Slices& slices : slices_[bucket]) works.push_back(start_coded(bucket, slices));
+    for (const CodedPart& coded : coded_[bucket]) works.push_back(start_coded(bucket, coded));
     return works;
   }
 
-  Work start_coded(std::size_t bucket, const Slices& slices) {
+  Work start_coded(std::size_t bucket, const CodedPart& coded) {
     return Work(exchange::start_coded_allreduce(communicator_.state(), {.bucket = part(bucket),
-                                                                        .slices = &slices,
+                                                                        .runs = coded.runs,
+                                                                        .slices = &coded.slices,
                                                                         .states = state_of_,
                                                                         .codec = codec_.get(),
                                                                         .op = options_.op,
@@ -181,7 +202,8 @@ class Reducer::Impl {
         runs.push_back({.parameter = static_cast<std::uint32_t>(i),
                         .count = counts_[i],
                         .size = counts_[i],
-                        .at = layout_.offsets[i] - layout_.buckets[bucket].first});
+                        .at = layout_.offsets[i] - layout_.buckets[bucket].first,
+                        .rows = parameters_[i].rows});
     }
     std::ranges::sort(runs, {}, &exchange::Run::at);
     return runs;
@@ -190,7 +212,7 @@ class Reducer::Impl {
   void require_same_everywhere() {
     std::uint64_t hash = base::mix(parameters_.size());
     for (const Parameter& parameter : parameters_)
-      hash = base::mix(hash_of(parameter.name, hash) ^ parameter.count);
+      hash = base::mix(base::mix(hash_of(parameter.name, hash) ^ parameter.count) + parameter.rows);
     hash = base::mix(hash ^ options_.bucket_bytes ^ base::mix(options_.first_bucket_bytes));
     hash = base::mix(hash + static_cast<std::uint64_t>(options_.missing));
     hash = hash_of(options_.codec, base::mix(hash ^ options_.seed));
@@ -244,9 +266,10 @@ class Reducer::Impl {
     ++generation_;
     if (!codec_) return;
     std::vector<exchange::Run> mine;
-    for (const auto& parts : slices_) {
-      for (const Slices& slices : parts) {
-        const auto& owned = slices[static_cast<std::size_t>(communicator_.rank())];
+    for (const auto& parts : coded_) {
+      for (const CodedPart& part : parts) {
+        if (part.slices.empty()) continue;
+        const auto& owned = part.slices[static_cast<std::size_t>(communicator_.rank())];
         mine.insert(mine.end(), owned.begin(), owned.end());
       }
     }
@@ -268,7 +291,7 @@ class Reducer::Impl {
   std::vector<std::uint8_t> exact_;
   std::vector<std::unique_ptr<exchange::CodedState>> states_;
   std::vector<exchange::CodedState*> state_of_;  ///< by parameter; null: exact
-  std::vector<std::vector<Slices>> slices_;      ///< by bucket and part; none: exact
+  std::vector<std::vector<CodedPart>> coded_;    ///< by bucket and part; none: exact
   std::uint64_t step_ = 0;
   std::vector<std::uint8_t> ready_;
   std::vector<std::uint8_t> anywhere_;

@@ -32,8 +32,8 @@ void stream_here(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_RESTRICT
   if (at < bytes) std::memcpy(to + at, from + at, bytes - at);
 }
 
-/// Plain loads and stores. The C library takes `rep movsb` for such lengths, which on AMD Zen is three to four
-/// times slower for some pairs of addresses, another one in every process (glibc bug 30994 has such a case).
+/// Plain loads and stores: pieces that ranks hand to each other go 1.04 to 1.2 times as fast as by the C
+/// library's memcpy, which takes `rep movsb` for them (measured on AMD Zen 5).
 void copy_here(std::uint8_t* HWY_RESTRICT to, const std::uint8_t* HWY_RESTRICT from, std::size_t bytes) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<std::uint8_t> d;
