@@ -47,7 +47,7 @@ struct CoreOptions {
   Seconds timeout{0};                    ///< TUTTI_TIMEOUT, in seconds; 0: none
   bool shared_memory = true;             ///< TUTTI_SHARED_MEMORY=on|off: ranks of a node read each other
   std::uint64_t shared_limit = 0;  ///< TUTTI_SHARED_LIMIT: bytes that a node may take for it; 0: what is free
-  std::uint64_t shared_cell = 0;  ///< TUTTI_SHARED_CELL: bytes of the pieces that go through it; 0: chosen
+  std::uint64_t shared_cell = 0;   ///< TUTTI_SHARED_CELL: bytes of the pieces that go through it; 0: chosen
   /// TUTTI_PROFILE: file that `tutti tune` has written; off: none; empty: the one in the cache folder, if
   /// any.
   std::string profile;

@@ -89,6 +89,7 @@ TEST_CASE("every layer has a README, every source a test") {
           {"src/transport/mpi_native.cpp", "tests/mpi/conformance_test.cpp", "needs MPI"},
           {"src/engine/library_engine.cpp", "tests/mpi/conformance_test.cpp", "needs MPI"},
           {"src/engine/messages.cpp", "tests/exchange/coded_test.cpp", "the messages of coded collectives"},
+          {"src/exchange/", "tests/exchange/coded_test.cpp", "every codec, by each of the ways"},
           {"src/engine/communicator_layout.cpp", "tests/engine/hierarchy_test.cpp", "layouts"},
           {"src/engine/choice.cpp", "tests/engine/profile_test.cpp", "choices as text"},
           {"src/engine/predict.cpp", "tests/bench/tune_test.cpp", "predictions beside measurements"},
