@@ -39,6 +39,19 @@ struct BucketTime {
   double exposed = 0;  ///< of waiting for it in finish(), when there was nothing left to compute
 };
 
+/// What the codecs of a Reducer keep between steps, on all ranks, for a checkpoint: above all what has not
+/// been sent yet. `ranks` is how many there were.
+struct ReducerState {
+  struct Array {
+    std::string name;
+    std::vector<float> values;
+  };
+
+  std::uint64_t step = 0;  ///< stochastic rounding depends on it
+  Rank ranks = 0;
+  std::vector<Array> arrays;
+};
+
 /// Averages gradients while they are being computed. Parameters are registered in the order in which the
 /// model uses them; their gradients lie in one buffer (in memory that the ranks of a node share), as views
 /// that backward writes to directly. ready(i) says that a gradient is complete; neighbours travel together in
@@ -82,8 +95,18 @@ class TUTTI_API Reducer {
   /// ranks. Throws what the collectives throw.
   void finish();
 
-  /// After finish(): whether any rank had a gradient for it. Always true unless Missing::skip.
+  /// After finish(): whether any rank had a gradient for it, now or, if the codec keeps what it leaves out,
+  /// earlier. Always true unless Missing::skip.
   bool got_gradient(std::size_t parameter) const;
+  /// Collective, between steps. What all ranks keep, on rank 0; elsewhere no arrays. All of it goes over the
+  /// network: each rank's residuals are as large as the model.
+  ReducerState save();
+  /// Collective, between steps; `state` must be the same on all ranks. Nothing is lost: at another rank count
+  /// residuals are added up and handed to the new ranks (and scaled, if this is an average), and with another
+  /// codec they go with the next gradients. With the same ranks and codec the bits are those of a run that
+  /// was not interrupted. Throws InvalidArgument, and changes nothing, if the state is of other parameters.
+  void restore(const ReducerState& state);
+
   /// Of the last step, in the order in which buckets start.
   std::span<const BucketTime> bucket_times() const;
   std::size_t buckets() const;

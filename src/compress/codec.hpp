@@ -80,6 +80,10 @@ class Codec {
   /// It keeps what it has not sent, in State's residual, and adds it to the next values.
   virtual bool feedback() const = 0;
 
+  /// State's array of this name is the same on all ranks; others add up, as residuals do, when there are
+  /// more or fewer ranks. What owners of slices keep is their residual only.
+  virtual bool shared(std::string_view /*array*/) const { return false; }
+
   /// Elements that are encoded together: pieces start and end on multiples of this, or with the parameter.
   virtual std::size_t block() const { return 1; }
 

@@ -11,6 +11,7 @@
 #include "compress/codec.hpp"
 #include "exchange/coded.hpp"
 #include "gradient/layout.hpp"
+#include "gradient/states.hpp"
 
 namespace tutti {
 namespace {
@@ -37,20 +38,21 @@ class Reducer::Impl {
       : communicator_(communicator),
         parameters_(std::move(parameters)),
         options_(options),
+        states_(communicator, parameters_, options.op),
         ready_(parameters_.size(), 0),
         anywhere_(parameters_.size(), 1) {
     base::require(!parameters_.empty(), "a Reducer of no parameters");
     base::require(options.op == Op::average || options.op == Op::sum,
                   "a Reducer averages or sums up gradients; it cannot take their {}", name_of(options.op));
     if (!options.codec.empty()) codec_ = compress::make_codec(options.codec);
-    for (const Parameter& parameter : parameters_) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      const Parameter& parameter = parameters_[i];
       base::require(parameter.rows == 0 || parameter.count % parameter.rows == 0,
                     "parameter '{}' has {} elements, which are no {} rows of equal length", parameter.name,
                     parameter.count, parameter.rows);
       counts_.push_back(parameter.count);
       exact_.push_back(codec_ && !parameter.exact ? 0 : 1);
-      if (exact_.back() == 0) states_.push_back(std::make_unique<exchange::CodedState>(parameter.count));
-      state_of_.push_back(exact_.back() == 0 ? states_.back().get() : nullptr);
+      if (exact_.back() == 0) states_.assign(i, codec_.get(), options_.codec);
     }
     require_same_everywhere();
     order_.resize(parameters_.size());
@@ -72,18 +74,23 @@ class Reducer::Impl {
                   parameters_[parameter].name);
     ready_[parameter] = 1;
     if (!learned_) seen_.push_back(static_cast<std::uint32_t>(parameter));
+    states_.settle(parameter, gradient(parameter));
     fill(parameter);
   }
 
   void finish() {
     const std::vector<std::uint8_t> had = ready_;
+    std::vector<std::uint8_t> gets = had;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (states_.owes(i)) gets[i] = 1;
+    }
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (ready_[i] != 0) continue;
       std::ranges::fill(gradient(i), 0.0F);
       ready(i);
     }
     // All ranks have started the same calls by now.
-    agree_on_missing(had);
+    agree_on_missing(had, std::move(gets));
     times_.resize(layout_.buckets.size());
     for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
       const Seconds begin = clock_.now();
@@ -104,6 +111,17 @@ class Reducer::Impl {
     base::require(complaint.empty(), "{}", complaint);
   }
 
+  ReducerState save() {
+    require_between_steps("save");
+    return {.step = step_, .ranks = communicator_.size(), .arrays = states_.save()};
+  }
+
+  void restore(const ReducerState& state) {
+    require_between_steps("restore");
+    states_.restore(state, owned());
+    step_ = state.step;
+  }
+
   bool got_gradient(std::size_t parameter) const { return anywhere_.at(parameter) != 0; }
 
   std::span<const BucketTime> times() const { return times_; }
@@ -115,6 +133,11 @@ class Reducer::Impl {
  private:
   void require_known(std::size_t parameter) const {
     base::require(parameter < parameters_.size(), "parameter {} of {}", parameter, parameters_.size());
+  }
+
+  void require_between_steps(std::string_view what) const {
+    base::require(std::ranges::find(ready_, std::uint8_t{1}) == ready_.end(),
+                  "{} of a Reducer in the middle of a step; call finish() first", what);
   }
 
   CallOptions call_options() const {
@@ -187,7 +210,7 @@ class Reducer::Impl {
     return Work(exchange::start_coded_allreduce(communicator_.state(), {.bucket = part(bucket),
                                                                         .runs = coded.runs,
                                                                         .slices = &coded.slices,
-                                                                        .states = state_of_,
+                                                                        .states = states_.all(),
                                                                         .codec = codec_.get(),
                                                                         .op = options_.op,
                                                                         .step = step_,
@@ -230,9 +253,9 @@ class Reducer::Impl {
 
   /// Who had a gradient of what, where that matters. An error waits until the step is over: what is on its
   /// way must come to its end on all ranks.
-  void agree_on_missing(const std::vector<std::uint8_t>& had) {
+  void agree_on_missing(const std::vector<std::uint8_t>& had, std::vector<std::uint8_t> gets) {
     if (options_.missing == Missing::zero) return;
-    anywhere_ = had;
+    anywhere_ = std::move(gets);
     communicator_.allreduce(std::span(anywhere_), Op::max, {.name = "gradients that are there"});
     if (options_.missing == Missing::skip) return;
     std::vector<std::int32_t> lacking(had.size());
@@ -264,16 +287,20 @@ class Reducer::Impl {
       std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(before.offsets[i]), counts_[i],
                   gradient(i).begin());
     ++generation_;
-    if (!codec_) return;
+    if (codec_) states_.hand_over(owned());
+  }
+
+  /// The runs whose sums this rank encodes.
+  std::vector<exchange::Run> owned() const {
     std::vector<exchange::Run> mine;
     for (const auto& parts : coded_) {
       for (const CodedPart& part : parts) {
         if (part.slices.empty()) continue;
-        const auto& owned = part.slices[static_cast<std::size_t>(communicator_.rank())];
-        mine.insert(mine.end(), owned.begin(), owned.end());
+        const auto& slice = part.slices[static_cast<std::size_t>(communicator_.rank())];
+        mine.insert(mine.end(), slice.begin(), slice.end());
       }
     }
-    exchange::hand_over(communicator_, *codec_, state_of_, mine);
+    return mine;
   }
 
   Communicator& communicator_;
@@ -289,9 +316,8 @@ class Reducer::Impl {
   gradient::Layout layout_;
   std::unique_ptr<compress::Codec> codec_;  ///< null: none
   std::vector<std::uint8_t> exact_;
-  std::vector<std::unique_ptr<exchange::CodedState>> states_;
-  std::vector<exchange::CodedState*> state_of_;  ///< by parameter; null: exact
-  std::vector<std::vector<CodedPart>> coded_;    ///< by bucket and part; none: exact
+  gradient::CodecStates states_;
+  std::vector<std::vector<CodedPart>> coded_;  ///< by bucket and part; none: exact
   std::uint64_t step_ = 0;
   std::vector<std::uint8_t> ready_;
   std::vector<std::uint8_t> anywhere_;
@@ -327,6 +353,14 @@ void Reducer::ready(std::size_t parameter) {
 
 void Reducer::finish() {
   impl_->finish();
+}
+
+ReducerState Reducer::save() {
+  return impl_->save();
+}
+
+void Reducer::restore(const ReducerState& state) {
+  impl_->restore(state);
 }
 
 bool Reducer::got_gradient(std::size_t parameter) const {

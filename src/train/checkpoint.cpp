@@ -44,6 +44,34 @@ nlohmann::json parse_header(const std::string& text, const std::string& path) {
   return header;
 }
 
+void append(std::string& bytes, const std::vector<float>& values) {
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+}
+
+/// Takes arrays from the bytes behind the header, one after the other.
+class ArrayReader {
+ public:
+  ArrayReader(const std::string& bytes, std::size_t offset, const std::string& path)
+      : bytes_(bytes), offset_(offset), path_(path) {}
+
+  /// entry: name and size.
+  std::pair<std::string, std::vector<float>> take(const nlohmann::json& entry) {
+    auto name = entry[0].get<std::string>();
+    const auto size = entry[1].get<std::size_t>();
+    base::require(size <= (bytes_.size() - 4 - offset_) / sizeof(float),
+                  "checkpoint '{}': array '{}' is cut short", path_, name);
+    std::vector<float> values(size);
+    if (size > 0) std::memcpy(values.data(), bytes_.data() + offset_, size * sizeof(float));
+    offset_ += size * sizeof(float);
+    return {std::move(name), std::move(values)};
+  }
+
+ private:
+  const std::string& bytes_;
+  std::size_t offset_;
+  const std::string& path_;
+};
+
 /// A file descriptor that closes itself.
 class File {
  public:
@@ -69,14 +97,19 @@ std::string encode(const Checkpoint& checkpoint) {
       {"step", checkpoint.step}, {"identity", nlohmann::json::array()}, {"arrays", nlohmann::json::array()}};
   for (const auto& [name, value] : checkpoint.identity) header["identity"].push_back({name, value});
   for (const auto& [name, values] : checkpoint.arrays) header["arrays"].push_back({name, values.size()});
+  const ReducerState& unsent = checkpoint.unsent;
+  if (unsent.ranks > 0) {
+    auto arrays = nlohmann::json::array();
+    for (const auto& [name, values] : unsent.arrays) arrays.push_back({name, values.size()});
+    header["unsent"] = {{"step", unsent.step}, {"ranks", unsent.ranks}, {"arrays", std::move(arrays)}};
+  }
   const std::string text = header.dump();
   std::string bytes(magic);
   append(bytes, version);
   append(bytes, static_cast<std::uint64_t>(text.size()));
   bytes += text;
-  for (const auto& [name, values] : checkpoint.arrays) {
-    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-  }
+  for (const auto& [name, values] : checkpoint.arrays) append(bytes, values);
+  for (const auto& [name, values] : unsent.arrays) append(bytes, values);
   append(bytes, checksum(bytes.data(), bytes.size()));
   return bytes;
 }
@@ -103,14 +136,16 @@ Checkpoint decode(const std::string& bytes, const std::string& path) {
   Checkpoint checkpoint{.step = header["step"].get<std::uint64_t>()};
   for (const auto& entry : header["identity"])
     checkpoint.identity.emplace_back(entry[0].get<std::string>(), entry[1].get<std::string>());
-  std::size_t offset = prefix_bytes + header_bytes;
-  for (const auto& entry : header["arrays"]) {
-    std::vector<float> values(entry[1].get<std::size_t>());
-    base::require(values.size() * sizeof(float) <= bytes.size() - 4 - offset,
-                  "checkpoint '{}': array '{}' is cut short", path, entry[0].get<std::string>());
-    std::memcpy(values.data(), bytes.data() + offset, values.size() * sizeof(float));
-    offset += values.size() * sizeof(float);
-    checkpoint.arrays.emplace_back(entry[0].get<std::string>(), std::move(values));
+  ArrayReader reader(bytes, prefix_bytes + header_bytes, path);
+  for (const auto& entry : header["arrays"]) checkpoint.arrays.push_back(reader.take(entry));
+  if (header.contains("unsent")) {
+    const auto& unsent = header["unsent"];
+    checkpoint.unsent.step = unsent["step"].get<std::uint64_t>();
+    checkpoint.unsent.ranks = unsent["ranks"].get<Rank>();
+    for (const auto& entry : unsent["arrays"]) {
+      auto [name, values] = reader.take(entry);
+      checkpoint.unsent.arrays.push_back({std::move(name), std::move(values)});
+    }
   }
   return checkpoint;
 }

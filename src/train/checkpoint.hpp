@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tutti/reducer.hpp"
+
 namespace tutti::train {
 
 /// What training goes on from. The file: 8 bytes "TUTTICKP", version (u32), length of the header (u64),
@@ -15,6 +17,8 @@ struct Checkpoint {
   std::vector<std::pair<std::string, std::string>> identity;
   /// Parameters and optimizer state.
   std::vector<std::pair<std::string, std::vector<float>>> arrays;
+  /// What the codec has not sent yet; of 0 ranks: there was no codec.
+  ReducerState unsent = {};
 };
 
 std::string encode(const Checkpoint& checkpoint);

@@ -126,7 +126,8 @@ class Training {
   /// The tail is registered last, and so it goes first: it is known when the backward pass begins.
   void make_reducer() {
     std::vector<Reducer::Parameter> parameters;
-    for (const model::ParameterSpan& span : network_->spans()) parameters.push_back({span.name, span.count});
+    for (const model::ParameterSpan& span : network_->spans())
+      parameters.push_back({.name = span.name, .count = span.count, .rows = span.rows});
     parameters.push_back({.name = "tail", .count = tail_size, .exact = true});
     ReducerOptions reducer{.bucket_bytes = options_.bucket_bytes,
                            .first_bucket_bytes = std::min(options_.first_bucket_bytes, options_.bucket_bytes),
@@ -192,8 +193,9 @@ class Training {
       if (world_.rank() == 0) bytes = data::read_file(options_.resume);
     });
     bytes = broadcast_text(world_, std::move(bytes));
+    Checkpoint found;
     agreed(world_, [&] {
-      const Checkpoint found = decode(bytes, options_.resume);
+      found = decode(bytes, options_.resume);
       const Checkpoint expected = snapshot();
       require_same_identity(found, expected, options_.resume);
       base::require(found.arrays.size() == expected.arrays.size(),
@@ -214,12 +216,21 @@ class Training {
                     options_.resume, found.step, total_steps_);
       step_ = found.step;
     });
+    // Without a codec now, too: what an earlier one has not sent goes with the first gradients.
+    agreed(world_, [&] {
+      if (found.unsent.ranks > 0) reducer_->restore(found.unsent);
+    });
   }
 
   void write_checkpoint() {
+    if (options_.output.empty()) return;
+    ReducerState unsent;
+    if (!options_.codec.empty()) unsent = reducer_->save();
     agreed(world_, [&] {
-      if (!options_.output.empty() && world_.rank() == 0)
-        write_atomically(summary_.checkpoint, encode(snapshot()));
+      if (world_.rank() != 0) return;
+      Checkpoint checkpoint = snapshot();
+      checkpoint.unsent = std::move(unsent);
+      write_atomically(summary_.checkpoint, encode(checkpoint));
     });
   }
 

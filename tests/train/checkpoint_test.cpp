@@ -15,6 +15,7 @@ Checkpoint example() {
   Checkpoint checkpoint{.step = 42};
   checkpoint.identity = {{"model", "64-128-10 relu"}, {"seed", "1"}};
   checkpoint.arrays = {{"parameters", {1.5F, -0.0F, 3e-40F}}, {"velocity", {}}};
+  checkpoint.unsent = {.step = 7, .ranks = 2, .arrays = {{"a", {}}, {"b", {1e-30F, 2}}}};
   return checkpoint;
 }
 
@@ -27,6 +28,12 @@ TEST_CASE("a checkpoint comes back bit for bit") {
   REQUIRE(back.arrays.size() == 2);
   CHECK(back.arrays[0].second == example().arrays[0].second);
   CHECK(std::signbit(back.arrays[0].second[1]));
+  CHECK(back.unsent.step == 7);
+  CHECK(back.unsent.ranks == 2);
+  REQUIRE(back.unsent.arrays.size() == 2);
+  CHECK(back.unsent.arrays[0].values.empty());
+  CHECK(back.unsent.arrays[1].name == "b");
+  CHECK(back.unsent.arrays[1].values == std::vector<float>{1e-30F, 2});
 }
 
 TEST_CASE("every cut and every flipped bit is found") {

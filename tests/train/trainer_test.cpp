@@ -122,9 +122,15 @@ TEST_CASE("buckets change when gradients travel, not the bits") {
 
 TEST_CASE("a run that was interrupted and resumed ends with the bits of one that was not") {
   const Folder folder;
-  for (const char* optimizer : {"sgd", "adam"}) {
+  for (const auto& [optimizer, codec] :
+       std::vector<std::pair<std::string, std::string>>{{"sgd", ""},
+                                                        {"adam", ""},
+                                                        {"sgd", "int4:rounding=stochastic"},
+                                                        {"sgd", "topk:density=0.05:reuse=3"}}) {
+    INFO(optimizer << " " << codec);
     TrainOptions options = short_run();
     options.optimizer.name = optimizer;
+    options.codec = codec;
     options.rate = 0.01F;
     const std::uint64_t whole = run(3, options).replica_hash;
     TrainOptions first = options;
