@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -39,7 +40,8 @@ void measure(const std::string& name, std::size_t count) {
   std::vector<float> sum(count);
   std::vector<float> copy(count);
   std::vector<std::byte> out(codec->max_bytes(count));
-  Piece piece{.parameter = 1, .size = count, .seed = 3, .ranks = 2};
+  const std::size_t rows = std::size_t{1} << static_cast<unsigned>(std::bit_width(count) / 2);
+  Piece piece{.parameter = 1, .size = count, .rows = rows, .seed = 3, .ranks = 2};
   std::size_t bytes = 0;
   std::vector<double> copying;
   std::vector<double> encoding;

@@ -20,7 +20,8 @@ namespace {
 std::vector<Reducer::Parameter> parameters_of(std::size_t count) {
   std::vector<Reducer::Parameter> parameters;
   for (std::size_t i = 0; i < count; ++i)
-    parameters.push_back({"layer" + std::to_string(i), 100 + 977 * (i % 5)});
+    parameters.push_back(
+        {.name = "layer" + std::to_string(i), .count = 100 + 980 * (i % 5), .rows = i % 2 == 0 ? 20U : 0U});
   return parameters;
 }
 
@@ -94,7 +95,8 @@ TEST_CASE("the same bits for every bucket size, order of readiness, and way") {
 TEST_CASE("with a codec, too, the bits do not depend on buckets, order and way") {
   for (const std::string codec :
        {"bf16", "int8", "int4", "fp8:rounding=stochastic", "int8:block=64:feedback=on", "topk:density=0.03",
-        "topk:density=0.03:reuse=3", "dgc:density=0.03", "randomk:density=0.1", "redsync:density=0.03"}) {
+        "topk:density=0.03:reuse=3", "dgc:density=0.03", "randomk:density=0.1", "redsync:density=0.03",
+        "powersgd:rank=2"}) {
     std::mutex mutex;
     std::set<std::vector<float>> results;
     for (const int way : {0, 1, 2}) {

@@ -16,5 +16,6 @@ std::unique_ptr<Codec> make_topk(Options& options);
 std::unique_ptr<Codec> make_dgc(Options& options);
 std::unique_ptr<Codec> make_redsync(Options& options);
 std::unique_ptr<Codec> make_randomk(Options& options);
+std::unique_ptr<Codec> make_powersgd(Options& options);
 
 }  // namespace tutti::compress

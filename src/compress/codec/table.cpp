@@ -23,6 +23,7 @@ constexpr std::array table{
           "density=0.001, small=128, large=4096, reuse=5, quantised=on|off", make_redsync},
     Entry{"randomk", "after Stich et al., Sparsified SGD with memory, 2018", "density=0.01, feedback=on|off",
           make_randomk},
+    Entry{"powersgd", "Vogels, Karimireddy, Jaggi, PowerSGD, NeurIPS 2019", "rank=4", make_powersgd},
 };
 
 }  // namespace
