@@ -24,7 +24,10 @@ std::string codec_help() {
   for (const compress::Entry& entry : compress::codecs())
     names += fmt::format("{}{}{}", names.empty() ? "" : "; ", entry.name,
                          entry.options.empty() ? "" : fmt::format(" ({})", entry.options));
-  return "Gradients are encoded for their way, such as int8:block=128; known are " + names;
+  return "Gradients are encoded for their way, such as int8:block=128, or auto:error=cast: by what is "
+         "measured to "
+         "be fastest of all that lose no more than exact | cast (default) | bounded | feedback; known are " +
+         names;
 }
 
 /// Options as the command line has them; names become types when training starts, so that errors are agreed
@@ -268,8 +271,10 @@ void add_run_options(CLI::App& app, train::TrainOptions& o, Text& text) {
 
 void add_output_options(CLI::App& app, train::TrainOptions& o) {
   const auto group = "Output";
-  app.add_option("--output", o.output,
-                 "Folder of checkpoint.tutti and metrics.jsonl; an empty string writes nothing")
+  app.add_option(
+         "--output", o.output,
+         "Folder of checkpoint.tutti, metrics.jsonl and, of --codec auto, journal.jsonl; an empty string "
+         "writes nothing")
       ->envname("TUTTI_OUTPUT")
       ->capture_default_str()
       ->group(group);
@@ -285,6 +290,9 @@ void add_output_options(CLI::App& app, train::TrainOptions& o) {
       ->check(count_up_to(many))
       ->envname("TUTTI_LOG_EVERY")
       ->capture_default_str()
+      ->group(group);
+  app.add_flag("--step-log", o.step_log, "Write steps.jsonl, too: what each step took on rank 0")
+      ->envname("TUTTI_STEP_LOG")
       ->group(group);
   app.add_option("--verify-replicas", o.verify_replicas,
                  "Steps between comparisons of all replicas; 0: at the end only")

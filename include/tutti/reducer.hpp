@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tutti/communicator.hpp"
@@ -28,9 +30,13 @@ struct ReducerOptions {
   Missing missing = Missing::zero;
   /// Encodes gradients for their way: "bf16", "int8:block=128", "topk:density=0.01"; empty: fp32. The result
   /// is the same on every rank; `order` and `algorithm` are for exact parameters only. Codecs with error
-  /// feedback keep what they leave out, by parameter.
+  /// feedback keep what they leave out, by parameter. "auto:error=cast": what makes steps fastest, of all
+  /// that lose no more than that: exact | cast (default) | bounded | feedback. It is measured: by bucket, at
+  /// first and when steps begin to take another time; fp32 where nothing pays. Bits then depend on times.
   std::string codec = {};
   std::uint64_t seed = 0;  ///< of stochastic rounding
+  /// Gets a JSON object, in one line, for each decision of codec=auto: on rank 0, from within finish().
+  std::function<void(std::string_view)> journal = {};
 };
 
 /// One bucket in the last step: times in seconds on this rank's clock.

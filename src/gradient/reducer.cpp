@@ -10,20 +10,13 @@
 #include "base/random.hpp"
 #include "compress/codec.hpp"
 #include "exchange/coded.hpp"
+#include "gradient/automatic.hpp"
 #include "gradient/layout.hpp"
+#include "gradient/parts.hpp"
 #include "gradient/states.hpp"
 
 namespace tutti {
 namespace {
-
-/// What is encoded and travels together.
-struct CodedPart {
-  std::vector<exchange::Run> runs;
-  std::vector<std::vector<exchange::Run>> slices;  ///< that each rank adds up; reencodable codecs only
-};
-
-/// 1 MiB of gradients.
-constexpr std::size_t coded_part_elements = std::size_t{1} << 18U;
 
 std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
   for (const char c : text) hash = base::mix(hash ^ static_cast<std::uint8_t>(c));
@@ -44,15 +37,17 @@ class Reducer::Impl {
     base::require(!parameters_.empty(), "a Reducer of no parameters");
     base::require(options.op == Op::average || options.op == Op::sum,
                   "a Reducer averages or sums up gradients; it cannot take their {}", name_of(options.op));
-    if (!options.codec.empty()) codec_ = compress::make_codec(options.codec);
+    const auto automatic = gradient::automatic_error(options.codec);
+    if (automatic) automatic_.emplace(communicator, *automatic, options.journal);
+    if (!automatic && !options.codec.empty()) codec_ = compress::make_codec(options.codec);
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       const Parameter& parameter = parameters_[i];
       base::require(parameter.rows == 0 || parameter.count % parameter.rows == 0,
                     "parameter '{}' has {} elements, which are no {} rows of equal length", parameter.name,
                     parameter.count, parameter.rows);
       counts_.push_back(parameter.count);
-      exact_.push_back(codec_ && !parameter.exact ? 0 : 1);
-      if (exact_.back() == 0) states_.assign(i, codec_.get(), options_.codec);
+      exact_.push_back(options.codec.empty() || parameter.exact ? 1 : 0);
+      if (exact_.back() == 0 && codec_) states_.assign(i, codec_.get(), options_.codec);
     }
     require_same_everywhere();
     order_.resize(parameters_.size());
@@ -96,7 +91,7 @@ class Reducer::Impl {
       const Seconds begin = clock_.now();
       if (i < works_.size()) {
         for (Work& work : works_[i]) work.wait();
-      } else if (!layout_.buckets[i].exact) {
+      } else if (!coded_[i].empty()) {
         for (Work& work : start(i)) work.wait();
       } else {
         // Nothing is left to compute beside it: no thread needs to be woken for that.
@@ -106,7 +101,16 @@ class Reducer::Impl {
     }
     ++step_;
     begin_step();
-    if (!learned_) learn();
+    if (!learned_) {
+      learn();
+      if (automatic_) {
+        automatic_->start(buckets_to_encode(), step_);
+        encode_as_chosen();
+      }
+    } else if (automatic_ && automatic_->after_step((clock_.now() - last_finish_).count(), step_)) {
+      encode_as_chosen();
+    }
+    last_finish_ = clock_.now();
     const std::string complaint = std::exchange(complaint_, {});
     base::require(complaint.empty(), "{}", complaint);
   }
@@ -151,10 +155,36 @@ class Reducer::Impl {
   void lay_out() {
     layout_ = gradient::lay_out(counts_, exact_, order_, options_.first_bucket_bytes, options_.bucket_bytes);
     coded_.assign(layout_.buckets.size(), {});
-    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
-      if (!layout_.buckets[i].exact) coded_[i] = coded_parts(i);
+    for (std::size_t i = 0; codec_ && i < layout_.buckets.size(); ++i) {
+      if (!layout_.buckets[i].exact)
+        coded_[i] = gradient::parts_of(runs_of(i), *codec_, communicator_.size());
     }
     begin_step();
+  }
+
+  std::vector<std::vector<exchange::Run>> buckets_to_encode() const {
+    std::vector<std::vector<exchange::Run>> buckets(layout_.buckets.size());
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      if (!layout_.buckets[i].exact) buckets[i] = runs_of(i);
+    }
+    return buckets;
+  }
+
+  /// What codecs that are given up have not sent goes with the next gradients.
+  void encode_as_chosen() {
+    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
+      if (layout_.buckets[i].exact) continue;
+      const gradient::Candidate& candidate = automatic_->candidate(automatic_->choice()[i]);
+      const std::vector<exchange::Run> runs = runs_of(i);
+      for (const exchange::Run& run : runs)
+        states_.assign(run.parameter, candidate.codec.get(), candidate.text);
+      coded_[i].clear();
+      if (candidate.codec) coded_[i] = gradient::parts_of(runs, *candidate.codec, communicator_.size());
+    }
+  }
+
+  compress::Codec* codec_of(std::size_t bucket) const {
+    return automatic_ ? automatic_->candidate(automatic_->choice()[bucket]).codec.get() : codec_.get();
   }
 
   void begin_step() {
@@ -171,47 +201,20 @@ class Reducer::Impl {
       works_.push_back(start(works_.size()));
   }
 
-  /// A long bucket goes in parts: while one is on the wire the next is encoded. Codecs that look at whole
-  /// parameters get them whole, so that their bits do not depend on buckets.
-  std::vector<CodedPart> coded_parts(std::size_t bucket) const {
-    std::vector<CodedPart> parts;
-    if (codec_->algebra() != compress::Algebra::reencodable) {
-      for (const exchange::Run& run : runs_of(bucket)) {
-        if (parts.empty() || elements_of(parts.back()) + run.count > coded_part_elements)
-          parts.emplace_back();
-        parts.back().runs.push_back(run);
-      }
-      return parts;
-    }
-    const auto count = static_cast<Rank>(layout_.buckets[bucket].count / coded_part_elements + 1);
-    for (auto& runs : exchange::slices_of(runs_of(bucket), count, codec_->block())) {
-      if (runs.empty()) continue;
-      auto slices = exchange::slices_of(runs, communicator_.size(), codec_->block());
-      parts.push_back({std::move(runs), std::move(slices)});
-    }
-    return parts;
-  }
-
-  static std::size_t elements_of(const CodedPart& part) {
-    std::size_t count = 0;
-    for (const exchange::Run& run : part.runs) count += run.count;
-    return count;
-  }
-
   std::vector<Work> start(std::size_t bucket) {
     std::vector<Work> works;
-    if (layout_.buckets[bucket].exact)
+    if (coded_[bucket].empty())
       works.push_back(communicator_.allreduce_async(part(bucket), options_.op, call_options()));
-    for (const CodedPart& coded : coded_[bucket]) works.push_back(start_coded(bucket, coded));
+    for (const gradient::CodedPart& coded : coded_[bucket]) works.push_back(start_coded(bucket, coded));
     return works;
   }
 
-  Work start_coded(std::size_t bucket, const CodedPart& coded) {
+  Work start_coded(std::size_t bucket, const gradient::CodedPart& coded) {
     return Work(exchange::start_coded_allreduce(communicator_.state(), {.bucket = part(bucket),
                                                                         .runs = coded.runs,
                                                                         .slices = &coded.slices,
                                                                         .states = states_.all(),
-                                                                        .codec = codec_.get(),
+                                                                        .codec = codec_of(bucket),
                                                                         .op = options_.op,
                                                                         .step = step_,
                                                                         .seed = options_.seed}));
@@ -287,14 +290,14 @@ class Reducer::Impl {
       std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(before.offsets[i]), counts_[i],
                   gradient(i).begin());
     ++generation_;
-    if (codec_) states_.hand_over(owned());
+    states_.hand_over(owned());
   }
 
   /// The runs whose sums this rank encodes.
   std::vector<exchange::Run> owned() const {
     std::vector<exchange::Run> mine;
     for (const auto& parts : coded_) {
-      for (const CodedPart& part : parts) {
+      for (const gradient::CodedPart& part : parts) {
         if (part.slices.empty()) continue;
         const auto& slice = part.slices[static_cast<std::size_t>(communicator_.rank())];
         mine.insert(mine.end(), slice.begin(), slice.end());
@@ -315,9 +318,11 @@ class Reducer::Impl {
   std::uint64_t generation_ = 0;
   gradient::Layout layout_;
   std::unique_ptr<compress::Codec> codec_;  ///< null: none
+  std::optional<gradient::Automatic> automatic_;
+  Seconds last_finish_{0};
   std::vector<std::uint8_t> exact_;
   gradient::CodecStates states_;
-  std::vector<std::vector<CodedPart>> coded_;  ///< by bucket and part; none: exact
+  std::vector<std::vector<gradient::CodedPart>> coded_;  ///< by bucket and part; none: as they are
   std::uint64_t step_ = 0;
   std::vector<std::uint8_t> ready_;
   std::vector<std::uint8_t> anywhere_;

@@ -36,6 +36,7 @@ std::vector<std::pair<std::string, std::string>> described(const TrainOptions& o
       {"--checkpoint-every", text(o.checkpoint_every)},
       {"--resume", o.resume},
       {"--log-every", text(o.log_every)},
+      {"--step-log", text(o.step_log)},
       {"--verify-replicas", text(o.verify_replicas)},
   };
 }

@@ -30,13 +30,14 @@ struct TrainOptions {
   std::string algorithm;                     ///< of the gradients' allreduce; empty: chosen
   std::size_t bucket_bytes = 4 << 20;        ///< of gradients that travel together
   std::size_t first_bucket_bytes = 1 << 20;  ///< of the first of a step, which starts earliest
-  std::string codec;                         ///< of gradients on their way; empty: fp32
+  std::string codec;                         ///< of gradients on their way, or auto; empty: fp32
   std::string order;                         ///< canonical | any; empty: as TUTTI_ORDER says
 
   std::string output = "tutti-run";  ///< folder of checkpoint and metrics; empty: write nothing
   std::size_t checkpoint_every = 0;  ///< steps; 0: at the end only
   std::string resume;                ///< checkpoint to go on from
   std::size_t log_every = 1;         ///< epochs between lines of the log
+  bool step_log = false;             ///< writes what every step took
   std::size_t verify_replicas = 0;   ///< steps between comparisons of all replicas; 0: at the end only
 };
 

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/host.hpp"
 #include "base/random.hpp"
-#include "compress/codec.hpp"
 #include "data/file.hpp"
 #include "data/order.hpp"
 #include "engine/choice.hpp"
+#include "engine/communicator_state.hpp"
+#include "gradient/automatic.hpp"
 #include "train/agree.hpp"
 #include "train/checkpoint.hpp"
+#include "train/files.hpp"
 #include "tutti/reducer.hpp"
 
 namespace tutti::train {
@@ -64,9 +63,7 @@ class Training {
     require_same_options(world_, options_);
     agreed(world_, [&] { set_up(); });
     open_output();
-    agreed(world_, [&] {
-      if (!options_.codec.empty()) compress::make_codec(options_.codec);
-    });
+    agreed(world_, [&] { gradient::automatic_error(options_.codec); });
     make_reducer();
     if (!options_.resume.empty()) resume();
     if (world_.rank() == 0) surroundings_.reporter.started(description());
@@ -135,7 +132,8 @@ class Training {
                            .order = call_.order,
                            .algorithm = options_.algorithm,
                            .codec = options_.codec,
-                           .seed = options_.seed};
+                           .seed = options_.seed,
+                           .journal = [this](std::string_view line) { files_.journal(line); }};
     reducer_ = std::make_unique<Reducer>(world_, std::move(parameters), reducer);
   }
 
@@ -151,14 +149,7 @@ class Training {
   void open_output() {
     agreed(world_, [&] {
       if (options_.output.empty() || world_.rank() != 0) return;
-      std::error_code error;
-      std::filesystem::create_directories(options_.output, error);
-      if (error)
-        base::fail<SystemError>("cannot make the output folder '{}': {}", options_.output, error.message());
-      const std::string path = options_.output + "/metrics.jsonl";
-      errno = 0;
-      metrics_.open(path, options_.resume.empty() ? std::ios::trunc : std::ios::app);
-      if (!metrics_) base::fail<SystemError>("cannot write '{}': {}", path, base::errno_text(errno));
+      files_.open(options_.output, !options_.resume.empty(), options_.step_log);
     });
     if (options_.output.empty()) return;
     summary_.metrics = options_.output + "/metrics.jsonl";
@@ -297,6 +288,7 @@ class Training {
     step_seconds_.push_back(end - begin);
     epoch_seconds_ += end - begin;
     communication_seconds_ += reduced - computed;
+    log_step(end - begin, computed - begin);
     if (world_.rank() == 0) surroundings_.reporter.step(step_, total_steps_);
   }
 
@@ -361,13 +353,20 @@ class Training {
   }
 
   void write_metrics(const std::string& line) {
-    agreed(world_, [&] {
-      if (!metrics_.is_open()) return;
-      errno = 0;
-      metrics_ << line << '\n' << std::flush;
-      if (!metrics_)
-        base::fail<SystemError>("cannot write '{}': {}", summary_.metrics, base::errno_text(errno));
-    });
+    files_.metrics(line);
+    agreed(world_, [&] { files_.flush(); });
+  }
+
+  void log_step(double seconds, double compute) {
+    if (world_.rank() != 0 || !options_.step_log) return;
+    StepTimes times{.step = step_, .seconds = seconds, .compute = compute};
+    for (const BucketTime& bucket : reducer_->bucket_times()) {
+      times.exposed += bucket.exposed;
+      times.gradient_bytes += bucket.bytes;
+    }
+    const std::uint64_t sent = world_.state().traffic().bytes;
+    times.sent_bytes = sent - std::exchange(sent_bytes_, sent);
+    files_.step(times);
   }
 
   Summary finish(double seconds) {
@@ -402,7 +401,8 @@ class Training {
   std::vector<std::uint32_t> labels_;
   std::vector<float> targets_;
   std::vector<float> output_gradient_;
-  std::ofstream metrics_;
+  RunFiles files_;
+  std::uint64_t sent_bytes_ = 0;
   Summary summary_;
   std::vector<double> step_seconds_;
   double epoch_loss_ = 0;
