@@ -28,6 +28,7 @@ struct ReducerOptions {
   std::optional<Order> order = {};           ///< as in CallOptions
   std::string algorithm = {};
   Missing missing = Missing::zero;
+  bool join = false;  ///< ranks may run out of data before others: see join()
   /// Encodes gradients for their way: "bf16", "int8:block=128", "topk:density=0.01"; empty: fp32. The result
   /// is the same on every rank; `order` and `algorithm` are for exact parameters only. Codecs with error
   /// feedback keep what they leave out, by parameter. "auto:error=cast": what makes steps fastest, of all
@@ -43,6 +44,12 @@ struct ReducerOptions {
 struct BucketTime {
   std::size_t bytes = 0;
   double exposed = 0;  ///< of waiting for it in finish(), when there was nothing left to compute
+};
+
+/// Some rows of a matrix, in ascending order, and their elements, row by row.
+struct SparseRows {
+  std::span<const std::uint32_t> rows;
+  std::span<const float> values;
 };
 
 /// What the codecs of a Reducer keep between steps, on all ranks, for a checkpoint: above all what has not
@@ -77,11 +84,13 @@ class TUTTI_API Reducer {
     std::size_t count = 0;  ///< elements
     bool exact = false;     ///< never encoded
     std::size_t rows = 0;   ///< of a matrix, row by row, for codecs that see one; 0: it is none
+    bool sparse =
+        false;  ///< a matrix, such as an embedding, of which a step touches few rows: see add_rows()
   };
 
   /// Collective. Throws InvalidArgument if there is no parameter, or if an op other than sum and average is
-  /// asked for, or an unknown codec, or if rows do not divide a parameter, MismatchError if ranks register
-  /// different parameters. The communicator must outlive it.
+  /// asked for, or an unknown codec, or if rows do not divide a parameter (a sparse one has 1 to 2^32),
+  /// MismatchError if ranks register different parameters. The communicator must outlive it.
   Reducer(Communicator& communicator, std::vector<Parameter> parameters, const ReducerOptions& options = {});
   Reducer(Reducer&&) noexcept;
   Reducer& operator=(Reducer&&) noexcept;
@@ -89,17 +98,37 @@ class TUTTI_API Reducer {
   Reducer& operator=(const Reducer&) = delete;
   ~Reducer();
 
-  /// Of one parameter, zeroed at first. Valid while generation() stays.
+  /// Of one parameter that is not sparse, zeroed at first. Valid while generation() stays.
   std::span<float> gradient(std::size_t parameter);
   /// All of them, in the order in which they lie: that of registration unless another was learned.
   std::span<float> buffer();
   std::uint64_t generation() const noexcept;
+
+  /// Of a sparse parameter: its gradient += these rows; `values` has as many elements for each as a row of
+  /// the parameter. Any order; a row may come several times. Rows of all ranks travel as numbers and values,
+  /// never encoded, while that is less than the whole matrix (as the last step had them); then as a dense
+  /// allreduce, with the same result, to the bit. Throws InvalidArgument.
+  void add_rows(std::size_t parameter, std::span<const std::uint32_t> rows, std::span<const float> values);
+  /// Of a sparse parameter, after finish() and until the next: the averages (or sums) of the rows that any
+  /// rank had. All others are zero.
+  SparseRows rows(std::size_t parameter) const;
 
   /// The gradient is complete. Throws InvalidArgument if it was already in this step.
   void ready(std::size_t parameter);
   /// Collective. Starts what has not started, and waits: then every view holds the average (or sum) over the
   /// ranks. Throws what the collectives throw.
   void finish();
+
+  /// Needs ReducerOptions::join. This rank has run out of data: it takes part in the others' next step with
+  /// nothing, and has the same result as they. Call it until it returns false, which is when all ranks have
+  /// run out, and apply each result as after finish():
+  ///
+  ///     while (reducer.join()) optimizer.step();
+  ///
+  /// Averages are over the ranks that have data. While all have, bits are those without `join`.
+  bool join();
+  /// In the last step: ranks that had data.
+  Rank live() const;
 
   /// After finish(): whether any rank had a gradient for it, now or, if the codec keeps what it leaves out,
   /// earlier. Always true unless Missing::skip.

@@ -7,16 +7,14 @@
 
 namespace tutti::exchange {
 
-CodecOperation::CodecOperation(const CodedRequest& request, engine::Lookout& lookout, std::uint32_t sequence,
-                               std::string label)
-    : request_(request),
-      lookout_(lookout),
+ExchangeOperation::ExchangeOperation(engine::Lookout& lookout, std::uint32_t sequence, std::string label)
+    : lookout_(lookout),
       sequence_(sequence),
       label_(std::move(label)),
       rank_(lookout.transport().rank()),
       ranks_(lookout.transport().size()) {}
 
-engine::Turn CodecOperation::advance() {
+engine::Turn ExchangeOperation::advance() {
   try {
     return step();
   } catch (const std::exception& error) {
@@ -25,11 +23,11 @@ engine::Turn CodecOperation::advance() {
   }
 }
 
-void CodecOperation::look_around(Seconds idle) {
+void ExchangeOperation::look_around(Seconds idle) {
   lookout_.look(sequence_, idle, next_inquiry_, [this] { return describe(); });
 }
 
-void CodecOperation::abandon(const std::string& reason) noexcept {
+void ExchangeOperation::abandon(const std::string& reason) noexcept {
   lookout_.tell(transport::Notice::Kind::timeout, sequence_, reason);
 }
 

@@ -19,12 +19,11 @@ struct Payloads {
   std::vector<std::vector<std::byte>> of;
 };
 
-/// What all operations over encoded gradients share: they tell the other ranks if they fail, and look around
-/// while they wait.
-class CodecOperation : public engine::Operation {
+/// What all operations of this layer share: they tell the other ranks if they fail, and look around while
+/// they wait.
+class ExchangeOperation : public engine::Operation {
  public:
-  CodecOperation(const CodedRequest& request, engine::Lookout& lookout, std::uint32_t sequence,
-                 std::string label);
+  ExchangeOperation(engine::Lookout& lookout, std::uint32_t sequence, std::string label);
 
   engine::Turn advance() final;
   void look_around(Seconds idle) override;
@@ -37,6 +36,24 @@ class CodecOperation : public engine::Operation {
   /// Something has come or gone.
   void note_moved() { next_inquiry_ = engine::Lookout::first_inquiry; }
 
+  engine::Lookout& lookout_;
+  std::uint32_t sequence_;
+  std::string label_;
+  Rank rank_;
+  Rank ranks_;
+
+ private:
+  Seconds next_inquiry_ = engine::Lookout::first_inquiry;
+};
+
+/// An operation over encoded gradients.
+class CodecOperation : public ExchangeOperation {
+ public:
+  CodecOperation(const CodedRequest& request, engine::Lookout& lookout, std::uint32_t sequence,
+                 std::string label)
+      : ExchangeOperation(lookout, sequence, std::move(label)), request_(request) {}
+
+ protected:
   /// `rank` as the codec knows it: draws of owners differ from those of any sender, but do not depend on who
   /// the owner is, so that the bits do not depend on buckets.
   compress::Piece piece_of(const Run& run, Rank rank) const;
@@ -49,14 +66,6 @@ class CodecOperation : public engine::Operation {
   void divide(const Run& run) const;
 
   CodedRequest request_;
-  engine::Lookout& lookout_;
-  std::uint32_t sequence_;
-  std::string label_;
-  Rank rank_;
-  Rank ranks_;
-
- private:
-  Seconds next_inquiry_ = engine::Lookout::first_inquiry;
 };
 
 /// Of reencodable codecs: by owners of slices. `longest`: bytes of a message that needs no question first.

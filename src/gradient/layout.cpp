@@ -2,7 +2,7 @@
 
 namespace tutti::gradient {
 
-Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint8_t> exact,
+Layout lay_out(std::span<const std::size_t> counts, std::span<const Kind> kinds,
                std::span<const std::uint32_t> order, std::size_t first_bucket_bytes,
                std::size_t bucket_bytes) {
   Layout layout;
@@ -12,8 +12,8 @@ Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint8_t
   std::size_t end = layout.size;
   bool open = false;
   for (const std::uint32_t parameter : order) {
-    const bool is_exact = exact[parameter] != 0;
-    if (!open || layout.buckets.back().exact != is_exact) layout.buckets.push_back({.exact = is_exact});
+    const Kind kind = kinds[parameter];
+    if (!open || layout.buckets.back().kind != kind) layout.buckets.push_back({.kind = kind});
     Bucket& bucket = layout.buckets.back();
     end -= counts[parameter];
     layout.offsets[parameter] = end;
@@ -22,7 +22,7 @@ Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint8_t
     bucket.count += counts[parameter];
     ++bucket.parameters;
     const std::size_t capacity = layout.buckets.size() == 1 ? first_bucket_bytes : bucket_bytes;
-    open = bucket.count * sizeof(float) < capacity;
+    open = kind != Kind::sparse && bucket.count * sizeof(float) < capacity;
   }
   return layout;
 }

@@ -7,12 +7,16 @@
 
 namespace tutti::gradient {
 
+/// What a bucket holds: gradients as they are, encoded ones, or the rows of one sparse parameter, which does
+/// not lie in the buffer.
+enum class Kind : std::uint8_t { exact, encoded, sparse };
+
 /// A run of the flat buffer that travels as one message, and the parameters that it holds.
 struct Bucket {
   std::size_t first = 0;  ///< element
   std::size_t count = 0;
   std::size_t parameters = 0;
-  bool exact = false;  ///< never encoded
+  Kind kind = Kind::exact;
 };
 
 /// Where gradients lie, and which go together. What is ready last lies first, so that the usual order
@@ -25,9 +29,9 @@ struct Layout {
 };
 
 /// `order`: the parameters' numbers in the order in which they are ready. A bucket is closed once it has
-/// reached its capacity, or before a parameter that is `exact` when it is not, or the other way round; no
+/// reached its capacity, or before a parameter of another kind; a sparse one is alone in its own. No
 /// parameter is cut.
-Layout lay_out(std::span<const std::size_t> counts, std::span<const std::uint8_t> exact,
+Layout lay_out(std::span<const std::size_t> counts, std::span<const Kind> kinds,
                std::span<const std::uint32_t> order, std::size_t first_bucket_bytes,
                std::size_t bucket_bytes);
 

@@ -11,12 +11,17 @@
 #include "compress/codec.hpp"
 #include "exchange/coded.hpp"
 #include "gradient/automatic.hpp"
+#include "gradient/census.hpp"
 #include "gradient/layout.hpp"
 #include "gradient/parts.hpp"
+#include "gradient/sparse.hpp"
 #include "gradient/states.hpp"
+#include "kernel/kernel.hpp"
 
 namespace tutti {
 namespace {
+
+using gradient::SparseGradient;
 
 std::uint64_t hash_of(std::string_view text, std::uint64_t hash) {
   for (const char c : text) hash = base::mix(hash ^ static_cast<std::uint8_t>(c));
@@ -31,9 +36,10 @@ class Reducer::Impl {
       : communicator_(communicator),
         parameters_(std::move(parameters)),
         options_(options),
+        census_(communicator, names(), options.missing, options.join),
+        sparse_(parameters_.size()),
         states_(communicator, parameters_, options.op),
-        ready_(parameters_.size(), 0),
-        anywhere_(parameters_.size(), 1) {
+        ready_(parameters_.size(), 0) {
     base::require(!parameters_.empty(), "a Reducer of no parameters");
     base::require(options.op == Op::average || options.op == Op::sum,
                   "a Reducer averages or sums up gradients; it cannot take their {}", name_of(options.op));
@@ -45,8 +51,9 @@ class Reducer::Impl {
       base::require(parameter.rows == 0 || parameter.count % parameter.rows == 0,
                     "parameter '{}' has {} elements, which are no {} rows of equal length", parameter.name,
                     parameter.count, parameter.rows);
-      counts_.push_back(parameter.count);
-      exact_.push_back(options.codec.empty() || parameter.exact ? 1 : 0);
+      if (parameter.sparse) sparse_[i] = make_sparse(parameter);
+      counts_.push_back(parameter.sparse ? 0 : parameter.count);
+      exact_.push_back(options.codec.empty() || parameter.exact || parameter.sparse ? 1 : 0);
       if (exact_.back() == 0 && codec_) states_.assign(i, codec_.get(), options_.codec);
     }
     require_same_everywhere();
@@ -58,6 +65,8 @@ class Reducer::Impl {
 
   std::span<float> gradient(std::size_t parameter) {
     require_known(parameter);
+    base::require(!sparse_[parameter], "the gradient of '{}' is sparse: there is no view of it, see rows()",
+                  parameters_[parameter].name);
     return buffer_.span().subspan(layout_.offsets[parameter], counts_[parameter]);
   }
 
@@ -67,52 +76,71 @@ class Reducer::Impl {
     require_known(parameter);
     base::require(ready_[parameter] == 0, "the gradient of '{}' is ready for the second time in this step",
                   parameters_[parameter].name);
+    census_.announce(true);
     ready_[parameter] = 1;
     if (!learned_) seen_.push_back(static_cast<std::uint32_t>(parameter));
-    states_.settle(parameter, gradient(parameter));
+    if (!sparse_[parameter]) states_.settle(parameter, gradient(parameter));
     fill(parameter);
   }
 
+  SparseGradient& sparse(std::size_t parameter) {
+    require_known(parameter);
+    base::require(sparse_[parameter].has_value(), "parameter '{}' is not registered as sparse",
+                  parameters_[parameter].name);
+    return *sparse_[parameter];
+  }
+
+  void add_rows(std::size_t parameter, std::span<const std::uint32_t> rows, std::span<const float> values) {
+    SparseGradient& gradient = sparse(parameter);
+    base::require(ready_[parameter] == 0, "rows of '{}' after its gradient was ready in this step",
+                  parameters_[parameter].name);
+    gradient.add(rows, values);
+  }
+
+  bool join() {
+    base::require(options_.join,
+                  "join() of a Reducer whose options do not allow it; set ReducerOptions::join");
+    require_between_steps("join");
+    census_.announce(false);
+    const bool anybody = census_.count() > 0;
+    if (anybody)
+      complete(false);
+    else
+      census_.end_step();
+    return anybody;
+  }
+
   void finish() {
-    const std::vector<std::uint8_t> had = ready_;
+    census_.announce(true);
+    complete(true);
+  }
+
+  /// The rest of a step. `live`: this rank has data.
+  void complete(bool live) {
+    std::vector<std::uint8_t> had = ready_;
     std::vector<std::uint8_t> gets = had;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (!live) had[i] = 1;  // nobody expects any
       if (states_.owes(i)) gets[i] = 1;
     }
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const std::vector<std::uint32_t> order = order_;  // of a rank that has nothing, it is as good as any
+    for (const std::uint32_t i : order) {
       if (ready_[i] != 0) continue;
-      std::ranges::fill(gradient(i), 0.0F);
+      if (sparse_[i])
+        sparse_[i]->clear();
+      else
+        std::ranges::fill(gradient(i), 0.0F);
       ready(i);
     }
     // All ranks have started the same calls by now.
-    agree_on_missing(had, std::move(gets));
-    times_.resize(layout_.buckets.size());
-    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
-      const Seconds begin = clock_.now();
-      if (i < works_.size()) {
-        for (Work& work : works_[i]) work.wait();
-      } else if (!coded_[i].empty()) {
-        for (Work& work : start(i)) work.wait();
-      } else {
-        // Nothing is left to compute beside it: no thread needs to be woken for that.
-        communicator_.allreduce(part(i), options_.op, call_options());
-      }
-      times_[i] = {layout_.buckets[i].count * sizeof(float), (clock_.now() - begin).count()};
-    }
+    census_.agree(had, std::move(gets));
+    wait();
+    if (options_.join) share_among(census_.count());
+    census_.end_step();
     ++step_;
     begin_step();
-    if (!learned_) {
-      learn();
-      if (automatic_) {
-        automatic_->start(buckets_to_encode(), step_);
-        encode_as_chosen();
-      }
-    } else if (automatic_ && automatic_->after_step((clock_.now() - last_finish_).count(), step_)) {
-      encode_as_chosen();
-    }
-    last_finish_ = clock_.now();
-    const std::string complaint = std::exchange(complaint_, {});
-    base::require(complaint.empty(), "{}", complaint);
+    choose();
+    census_.complain();
   }
 
   ReducerState save() {
@@ -126,7 +154,9 @@ class Reducer::Impl {
     step_ = state.step;
   }
 
-  bool got_gradient(std::size_t parameter) const { return anywhere_.at(parameter) != 0; }
+  bool got_gradient(std::size_t parameter) const { return census_.anywhere(parameter); }
+
+  Rank live() const { return census_.live(); }
 
   std::span<const BucketTime> times() const { return times_; }
 
@@ -144,6 +174,77 @@ class Reducer::Impl {
                   "{} of a Reducer in the middle of a step; call finish() first", what);
   }
 
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const Parameter& parameter : parameters_) names.push_back(parameter.name);
+    return names;
+  }
+
+  SparseGradient make_sparse(const Parameter& parameter) const {
+    constexpr std::size_t most = std::size_t{1} << 32U;
+    base::require(parameter.rows > 0 && parameter.rows <= most && parameter.count >= parameter.rows,
+                  "sparse parameter '{}' has {} rows and {} elements: expected a matrix of 1 to 2^32 rows",
+                  parameter.name, parameter.rows, parameter.count);
+    return {parameter.name, parameter.rows, parameter.count / parameter.rows};
+  }
+
+  void wait() {
+    times_.resize(layout_.buckets.size());
+    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
+      const Seconds begin = clock_.now();
+      const bool plain = coded_[i].empty() && layout_.buckets[i].kind != gradient::Kind::sparse;
+      if (i < works_.size()) {
+        for (Work& work : works_[i]) work.wait();
+      } else if (!plain) {
+        for (Work& work : start(i)) work.wait();
+      } else {
+        // Nothing is left to compute beside it: no thread needs to be woken for that.
+        communicator_.allreduce(part(i), op_of(i), call_options());
+      }
+      times_[i] = {layout_.buckets[i].count * sizeof(float), (clock_.now() - begin).count()};
+    }
+    for (auto& sparse : sparse_) {
+      if (sparse) sparse->finish();
+    }
+  }
+
+  /// What ranks without data may make of an average is known at the end only: until then exact gradients are
+  /// summed up. Codecs go on as if all had data: what they have kept has the scale of that.
+  Op op_of(std::size_t bucket) const {
+    return options_.join && coded_[bucket].empty() ? Op::sum : options_.op;
+  }
+
+  void share_among(Rank live) {
+    if (options_.op != Op::average) return;
+    const Rank ranks = communicator_.size();
+    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
+      const auto values = part(i);
+      if (coded_[i].empty())
+        kernel::convert(DType::f32, Op::average, {values.data(), DType::f32}, {values.data(), DType::f32},
+                        values.size(), static_cast<std::uint64_t>(live));
+      else if (live < ranks)
+        kernel::scale(DType::f32, Op::sum, {values.data(), DType::f32}, {values.data(), DType::f32},
+                      values.size(), static_cast<double>(ranks) / live);
+    }
+    for (auto& sparse : sparse_) {
+      if (sparse) sparse->divide(live);
+    }
+  }
+
+  /// After a step: the order that is learned in the first, and codecs that are chosen by measurements.
+  void choose() {
+    if (!learned_) {
+      learn();
+      if (automatic_) {
+        automatic_->start(buckets_to_encode(), step_);
+        encode_as_chosen();
+      }
+    } else if (automatic_ && automatic_->after_step((clock_.now() - last_finish_).count(), step_)) {
+      encode_as_chosen();
+    }
+    last_finish_ = clock_.now();
+  }
+
   CallOptions call_options() const {
     return {.name = "gradients", .order = options_.order, .algorithm = options_.algorithm};
   }
@@ -153,10 +254,15 @@ class Reducer::Impl {
   }
 
   void lay_out() {
-    layout_ = gradient::lay_out(counts_, exact_, order_, options_.first_bucket_bytes, options_.bucket_bytes);
+    std::vector<gradient::Kind> kinds;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const auto dense = exact_[i] != 0 ? gradient::Kind::exact : gradient::Kind::encoded;
+      kinds.push_back(sparse_[i] ? gradient::Kind::sparse : dense);
+    }
+    layout_ = gradient::lay_out(counts_, kinds, order_, options_.first_bucket_bytes, options_.bucket_bytes);
     coded_.assign(layout_.buckets.size(), {});
     for (std::size_t i = 0; codec_ && i < layout_.buckets.size(); ++i) {
-      if (!layout_.buckets[i].exact)
+      if (layout_.buckets[i].kind == gradient::Kind::encoded)
         coded_[i] = gradient::parts_of(runs_of(i), *codec_, communicator_.size());
     }
     begin_step();
@@ -165,7 +271,7 @@ class Reducer::Impl {
   std::vector<std::vector<exchange::Run>> buckets_to_encode() const {
     std::vector<std::vector<exchange::Run>> buckets(layout_.buckets.size());
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-      if (!layout_.buckets[i].exact) buckets[i] = runs_of(i);
+      if (layout_.buckets[i].kind == gradient::Kind::encoded) buckets[i] = runs_of(i);
     }
     return buckets;
   }
@@ -173,7 +279,7 @@ class Reducer::Impl {
   /// What codecs that are given up have not sent goes with the next gradients.
   void encode_as_chosen() {
     for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
-      if (layout_.buckets[i].exact) continue;
+      if (layout_.buckets[i].kind != gradient::Kind::encoded) continue;
       const gradient::Candidate& candidate = automatic_->candidate(automatic_->choice()[i]);
       const std::vector<exchange::Run> runs = runs_of(i);
       for (const exchange::Run& run : runs)
@@ -203,8 +309,12 @@ class Reducer::Impl {
 
   std::vector<Work> start(std::size_t bucket) {
     std::vector<Work> works;
-    if (coded_[bucket].empty())
-      works.push_back(communicator_.allreduce_async(part(bucket), options_.op, call_options()));
+    if (layout_.buckets[bucket].kind == gradient::Kind::sparse) {
+      const auto parameter = std::ranges::find(layout_.bucket_of, bucket) - layout_.bucket_of.begin();
+      works.push_back(sparse_[static_cast<std::size_t>(parameter)]->start(communicator_, op_of(bucket)));
+    } else if (coded_[bucket].empty()) {
+      works.push_back(communicator_.allreduce_async(part(bucket), op_of(bucket), call_options()));
+    }
     for (const gradient::CodedPart& coded : coded_[bucket]) works.push_back(start_coded(bucket, coded));
     return works;
   }
@@ -240,7 +350,8 @@ class Reducer::Impl {
     for (const Parameter& parameter : parameters_)
       hash = base::mix(base::mix(hash_of(parameter.name, hash) ^ parameter.count) + parameter.rows);
     hash = base::mix(hash ^ options_.bucket_bytes ^ base::mix(options_.first_bucket_bytes));
-    hash = base::mix(hash + static_cast<std::uint64_t>(options_.missing));
+    for (const auto& sparse : sparse_) hash = base::mix(hash + (sparse ? 1 : 0));
+    hash = base::mix(hash + static_cast<std::uint64_t>(options_.missing) + (options_.join ? 16 : 0));
     hash = hash_of(options_.codec, base::mix(hash ^ options_.seed));
     for (const std::uint8_t exact : exact_) hash = base::mix(hash + exact);
     std::vector<std::uint64_t> all(static_cast<std::size_t>(communicator_.size()));
@@ -252,28 +363,6 @@ class Reducer::Impl {
         "rank 0; "
         "register the same on every rank",
         other - all.begin());
-  }
-
-  /// Who had a gradient of what, where that matters. An error waits until the step is over: what is on its
-  /// way must come to its end on all ranks.
-  void agree_on_missing(const std::vector<std::uint8_t>& had, std::vector<std::uint8_t> gets) {
-    if (options_.missing == Missing::zero) return;
-    anywhere_ = std::move(gets);
-    communicator_.allreduce(std::span(anywhere_), Op::max, {.name = "gradients that are there"});
-    if (options_.missing == Missing::skip) return;
-    std::vector<std::int32_t> lacking(had.size());
-    for (std::size_t i = 0; i < had.size(); ++i)
-      lacking[i] = had[i] == 0 ? communicator_.rank() : communicator_.size();
-    communicator_.allreduce(std::span(lacking), Op::min, {.name = "gradients that are missing"});
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < lacking.size(); ++i) {
-      if (lacking[i] < communicator_.size())
-        names.push_back(fmt::format("'{}' on rank {}", parameters_[i].name, lacking[i]));
-    }
-    if (names.empty()) return;
-    complaint_ =
-        fmt::format("no gradient for {}; call ready() for each in every step, or choose zero or skip",
-                    fmt::join(names, ", "));
   }
 
   /// Collective: rank 0's order of this step is that of all later ones.
@@ -288,7 +377,7 @@ class Reducer::Impl {
     lay_out();
     for (std::size_t i = 0; i < counts_.size(); ++i)
       std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(before.offsets[i]), counts_[i],
-                  gradient(i).begin());
+                  buffer_.begin() + static_cast<std::ptrdiff_t>(layout_.offsets[i]));
     ++generation_;
     states_.hand_over(owned());
   }
@@ -310,7 +399,8 @@ class Reducer::Impl {
   std::vector<Parameter> parameters_;
   ReducerOptions options_;
   base::SteadyClock clock_;
-  std::string complaint_;
+  gradient::Census census_;
+  std::vector<std::optional<SparseGradient>> sparse_;  ///< by parameter
   std::vector<std::size_t> counts_;
   std::vector<std::uint32_t> order_;  ///< in which gradients are ready
   std::vector<std::uint32_t> seen_;   ///< in this step, until it is learned
@@ -325,7 +415,6 @@ class Reducer::Impl {
   std::vector<std::vector<gradient::CodedPart>> coded_;  ///< by bucket and part; none: as they are
   std::uint64_t step_ = 0;
   std::vector<std::uint8_t> ready_;
-  std::vector<std::uint8_t> anywhere_;
   std::vector<std::size_t> left_;  ///< of each bucket: parameters that are not ready
   Buffer<float> buffer_;
   std::vector<std::vector<Work>>
@@ -356,8 +445,25 @@ void Reducer::ready(std::size_t parameter) {
   impl_->ready(parameter);
 }
 
+void Reducer::add_rows(std::size_t parameter, std::span<const std::uint32_t> rows,
+                       std::span<const float> values) {
+  impl_->add_rows(parameter, rows, values);
+}
+
+SparseRows Reducer::rows(std::size_t parameter) const {
+  return impl_->sparse(parameter).result();
+}
+
 void Reducer::finish() {
   impl_->finish();
+}
+
+bool Reducer::join() {
+  return impl_->join();
+}
+
+Rank Reducer::live() const {
+  return impl_->live();
 }
 
 ReducerState Reducer::save() {

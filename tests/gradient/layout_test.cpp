@@ -9,7 +9,7 @@ using namespace tutti::gradient;
 
 namespace {
 
-const std::vector<std::uint8_t> none(8, 0);
+const std::vector<Kind> none(8, Kind::encoded);
 
 }  // namespace
 
@@ -44,12 +44,23 @@ TEST_CASE("another order, tiny and huge buckets, parameters of nothing") {
 
 TEST_CASE("exact parameters have buckets of their own") {
   const std::vector<std::size_t> counts{5, 6, 7, 8};
-  const std::vector<std::uint8_t> exact{0, 1, 1, 0};
+  const std::vector<Kind> kinds{Kind::encoded, Kind::exact, Kind::exact, Kind::encoded};
   const std::vector<std::uint32_t> order{3, 2, 1, 0};
-  const Layout layout = lay_out(counts, exact, order, 1 << 20, 1 << 20);
+  const Layout layout = lay_out(counts, kinds, order, 1 << 20, 1 << 20);
   REQUIRE(layout.buckets.size() == 3);
-  CHECK_FALSE(layout.buckets[0].exact);
-  CHECK(layout.buckets[1].exact);
+  CHECK(layout.buckets[0].kind == Kind::encoded);
+  CHECK(layout.buckets[1].kind == Kind::exact);
   CHECK(layout.buckets[1].count == 13);
-  CHECK_FALSE(layout.buckets[2].exact);
+  CHECK(layout.buckets[2].kind == Kind::encoded);
+}
+
+TEST_CASE("sparse parameters have each a bucket of its own, and no place in the buffer") {
+  const std::vector<std::size_t> counts{5, 0, 0, 8};
+  const std::vector<Kind> kinds{Kind::exact, Kind::sparse, Kind::sparse, Kind::exact};
+  const std::vector<std::uint32_t> order{3, 2, 1, 0};
+  const Layout layout = lay_out(counts, kinds, order, 1 << 20, 1 << 20);
+  CHECK(layout.bucket_of == std::vector<std::size_t>{3, 2, 1, 0});
+  CHECK(layout.size == 13);
+  CHECK(layout.offsets[0] == 0);
+  CHECK(layout.offsets[3] == 5);
 }
