@@ -132,6 +132,41 @@ TEST_CASE("top-k sends exactly the largest, the lowest index first, and keeps th
   }
 }
 
+TEST_CASE(
+    "blocktopk sends exactly the largest of each block, pieces by pieces, whatever its last threshold") {
+  constexpr std::size_t block = 512;
+  constexpr double density = 0.02;
+  for (const std::string values_form : {"fp32", "bf16"}) {
+    const auto codec = make_codec("blocktopk:block=512:density=0.02:values=" + values_form);
+    for (const std::size_t count : {1UL, 100UL, 512UL, 5000UL}) {
+      for (const auto& [name, values] : distributions(count)) {
+        INFO(name << ", " << count << " elements");
+        State state(count);
+        std::vector<float> sum(count);
+        for (std::uint64_t step = 0; step < 4; ++step) {
+          const float scale = step == 2 ? 1e-3F : 1.0F;
+          std::vector<float> in(values.begin(), values.end());
+          for (float& x : in) x *= scale;
+          for (std::size_t i = 0; i < count; ++i) sum[i] = in[i] + sum[i];
+          const Sent sent = send(*codec, piece_of(count, step), in, state);
+          std::vector<float> decoded(count);
+          for (std::size_t at = 0; at < count; at += block) {
+            const std::size_t size = std::min(block, count - at);
+            const std::vector<float> part(sum.begin() + static_cast<std::ptrdiff_t>(at),
+                                          sum.begin() + static_cast<std::ptrdiff_t>(at + size));
+            for (const std::uint32_t i : largest(part, entries_of(density, size))) {
+              decoded[at + i] = values_form == "fp32" ? sum[at + i] : from_bfloat16(to_bfloat16(sum[at + i]));
+              sum[at + i] -= decoded[at + i];
+            }
+          }
+          REQUIRE(sent.decoded == decoded);
+          REQUIRE(kept(state) == sum);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a guess that is too high, right or too low finds the same") {
   const auto values = numbers(20000, 9);
   const auto expected = largest(values, 200);
@@ -284,7 +319,8 @@ TEST_CASE("random-k draws the same on every rank, evenly, and adds up") {
 TEST_CASE("NaN and infinity are sent once and leave nothing behind") {
   for (const std::string name :
        {"topk", "topk:values=bf16", "dgc:momentum=0", "dgc", "randomk", "redsync:small=0:density=0.01",
-        "redsync:small=0:large=0:density=0.01", "redsync:small=0:quantised=off:density=0.01"}) {
+        "redsync:small=0:large=0:density=0.01", "redsync:small=0:quantised=off:density=0.01", "blocktopk",
+        "blocktopk:values=bf16"}) {
     INFO(name);
     constexpr std::size_t count = 6000;
     const auto codec = make_codec(name);
@@ -345,7 +381,8 @@ TEST_CASE("indices travel in the shortest form and come back") {
 
 TEST_CASE("garbage is refused or decoded, never followed") {
   base::Random random(4);
-  for (const std::string name : {"topk", "topk:density=0.2", "dgc", "redsync:small=0", "redsync"}) {
+  for (const std::string name :
+       {"topk", "topk:density=0.2", "blocktopk", "dgc", "redsync:small=0", "redsync"}) {
     constexpr std::size_t count = 5000;
     const auto codec = make_codec(name);
     State state(count);

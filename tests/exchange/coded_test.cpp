@@ -129,8 +129,9 @@ TEST_CASE("sums and averages are near the exact ones, and the same on every rank
           norm += exact * exact;
         }
         INFO(name << ", " << ranks << " ranks: relative error " << std::sqrt(error / norm));
-        // int4 has 15 levels; the others round finely.
-        CHECK(std::sqrt(error / norm) < (name == "int4" ? 0.25 : 0.06));
+        // int4 has 15 levels, blocktopk leaves nearly all out; the others round finely.
+        const double most = name == "blocktopk" ? 0.999 : name == "int4" ? 0.25 : 0.06;
+        CHECK(std::sqrt(error / norm) < most);
         for (const auto& result : results) CHECK(result == results[0]);
       }
     }
@@ -202,7 +203,7 @@ TEST_CASE(
   for (const std::string name :
        {"int4", "int8:feedback=on", "fp8:feedback=on:rounding=stochastic", "topk:density=0.05",
         "topk:density=0.05:values=bf16:reuse=4", "dgc:density=0.05:momentum=0", "randomk:density=0.05",
-        "redsync:density=0.05:small=0:large=512"}) {
+        "blocktopk:density=0.05:block=64", "redsync:density=0.05:small=0:large=512"}) {
     std::mutex mutex;
     std::vector<double> balance(900);
     engine::run_local(ranks, {}, [&](Communicator& world) {

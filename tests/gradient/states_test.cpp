@@ -137,9 +137,9 @@ std::vector<float> results(const std::string& codec, Rank ranks, std::uint64_t b
 
 TEST_CASE("1000 steps lose nothing, whatever buckets, restarts and changes of the rank count") {
   for (const std::string codec :
-       {"int4", "int8:feedback=on", "topk:density=0.02", "topk:density=0.02:reuse=4",
-        "dgc:density=0.02:momentum=0", "randomk:density=0.1", "redsync:density=0.02:small=0:large=0",
-        "powersgd"}) {
+       {"int4", "int8:feedback=on", "blocktopk:density=0.02:block=64", "topk:density=0.02",
+        "topk:density=0.02:reuse=4", "dgc:density=0.02:momentum=0", "randomk:density=0.1",
+        "redsync:density=0.02:small=0:large=0", "powersgd"}) {
     for (const Op op : {Op::sum, Op::average}) {
       INFO(codec << " " << name_of(op));
       CHECK(lost(codec, op, {{3, 250, 1 << 20}, {3, 150, 0}, {4, 250, 2500}, {1, 50, 2500}, {2, 300, 4000}}) <

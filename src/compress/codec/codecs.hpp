@@ -13,6 +13,7 @@ std::unique_ptr<Codec> make_int8(Options& options);
 std::unique_ptr<Codec> make_int4(Options& options);
 std::unique_ptr<Codec> make_fp8(Options& options);
 std::unique_ptr<Codec> make_topk(Options& options);
+std::unique_ptr<Codec> make_blocktopk(Options& options);
 std::unique_ptr<Codec> make_dgc(Options& options);
 std::unique_ptr<Codec> make_redsync(Options& options);
 std::unique_ptr<Codec> make_randomk(Options& options);

@@ -16,6 +16,8 @@ constexpr std::array table{
           "block=256, rounding=nearest|stochastic, feedback=off", make_fp8},
     Entry{"topk", "Stich et al., Sparsified SGD with memory, 2018; reuse: Ok-Topk, Li, Hoefler 2022",
           "density=0.01, values=fp32|bf16, reuse=0", make_topk},
+    Entry{"blocktopk", "after Ok-Topk, Li, Hoefler, PPoPP 2022: sparse, with bounded volume",
+          "density=0.01, block=8192, values=fp32|bf16", make_blocktopk},
     Entry{"dgc",
           "Lin et al., Deep Gradient Compression, ICLR 2018, sections 3.1 to 3.3 and the authors' code",
           "density=0.001, momentum=0.9, clip=0, warmup=0", make_dgc},
