@@ -105,7 +105,7 @@ class BlockTopK final : public Codec {
   /// The threshold of the last time, somewhat lowered, finds nearly all candidates in one pass; if it does
   /// not, another follows: the choice is exact.
   void select(std::span<const float> in, std::span<float> residual, float& threshold) {
-    constexpr Key slack = 1U << 20U;  // an eighth to a quarter of it
+    constexpr Key slack = 1U << 18U;  // 3 to 6 % of it
     const Key last = key_of(threshold);
     Key guess = last > slack + least_key && last < infinity_key ? last - slack : least_key;
     const std::size_t wanted = in_block(in.size());

@@ -48,6 +48,13 @@ Pass adding(std::span<const float> in, std::span<float> values) {
 }
 
 Key kth_largest(std::span<const Key> keys, std::size_t rank) {
+  // Counting pays only where there is more to count than there are bins.
+  if (keys.size() < bins) {
+    std::vector<Key> few(keys.begin(), keys.end());
+    const auto wanted = few.begin() + static_cast<std::ptrdiff_t>(rank - 1);
+    std::ranges::nth_element(few, wanted, std::ranges::greater());
+    return *wanted;
+  }
   std::vector<Key> rest;
   Key result = 0;
   // Shifts of the digits: 31 bits from above.
