@@ -138,8 +138,9 @@ class TUTTI_API Reducer {
   ReducerState save();
   /// Collective, between steps; `state` must be the same on all ranks. Nothing is lost: at another rank count
   /// residuals are added up and handed to the new ranks (and scaled, if this is an average), and with another
-  /// codec they go with the next gradients. With the same ranks and codec the bits are those of a run that
-  /// was not interrupted. Throws InvalidArgument, and changes nothing, if the state is of other parameters.
+  /// codec they go with the next gradients, in 32 steps. With the same ranks and codec the bits are those of
+  /// a run that was not interrupted. Throws InvalidArgument, and changes nothing, if the state is of other
+  /// parameters.
   void restore(const ReducerState& state);
 
   /// Of the last step, in the order in which buckets start.

@@ -47,6 +47,10 @@ void add(std::span<float> sum, std::span<const float> values, float factor) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += factor * values[i];
 }
 
+double number_of(std::span<const float> halves) {
+  return std::bit_cast<double>(std::array{halves[0], halves[1]});
+}
+
 /// Collective: the arrays of `root` on every rank.
 std::vector<Array> broadcast(Communicator& communicator, std::vector<Array> arrays, Rank root) {
   std::string names;
@@ -102,12 +106,19 @@ bool CodecStates::owes(std::size_t parameter) const {
 void CodecStates::settle(std::size_t parameter, std::span<float> gradient) {
   Slot& slot = slots_[parameter];
   if (slot.pending.empty()) return;
-  add(gradient, slot.pending, 1);
-  slot.pending.clear();
+  const auto part = static_cast<float>(1 / slot.settling);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    const float now = slot.pending[i] * part;
+    gradient[i] += now;
+    slot.pending[i] -= now;
+  }
+  slot.settling -= 1;
+  if (slot.settling < 1) slot.pending.clear();
 }
 
 void CodecStates::owe(Slot& slot, std::span<const float> values, float factor) {
   slot.pending.resize(slot.count);
+  slot.settling = settling_steps;
   add(slot.pending, values, factor);
 }
 
@@ -140,14 +151,18 @@ std::vector<Array> CodecStates::own_arrays() const {
     const auto name = [&](std::string_view place, std::string_view array) {
       return join(slot.text, place, communicator_.rank(), array, slot.name);
     };
-    if (!slot.pending.empty()) arrays.push_back({name("pending", compress::residual_name), slot.pending});
+    const auto add_number = [&](std::string_view place, std::string_view number, double value) {
+      const auto halves = std::bit_cast<std::array<float, 2>>(value);
+      arrays.push_back({name(place, fmt::format("#{}", number)), {halves.begin(), halves.end()}});
+    };
+    if (!slot.pending.empty()) {
+      arrays.push_back({name("pending", compress::residual_name), slot.pending});
+      add_number("pending", "settling", slot.settling);
+    }
     if (!slot.state) continue;
     for (const auto& [array, values] : slot.state->local.arrays())
       arrays.push_back({name("local", array), values});
-    for (const auto& [number, value] : slot.state->local.numbers()) {
-      const auto halves = std::bit_cast<std::array<float, 2>>(value);
-      arrays.push_back({name("local", "#" + number), {halves.begin(), halves.end()}});
-    }
+    for (const auto& [number, value] : slot.state->local.numbers()) add_number("local", number, value);
   }
   return arrays;
 }
@@ -211,6 +226,8 @@ void CodecStates::restore(const ReducerState& state, std::span<const exchange::R
     const bool residual = label.array == compress::residual_name;
     if (slot.codec == nullptr || slot.text != label.codec || label.place == "pending") {
       const float owned = op_ == Op::average ? static_cast<float>(ranks) : 1;
+      if (label.array == "#settling" && state.ranks == ranks && label.rank == communicator_.rank())
+        slot.settling = number_of(array.values);
       if (residual && label.rank % ranks == communicator_.rank())
         owe(slot, array.values, label.place == "owner" ? owned : share);
     } else if (label.place == "local") {
@@ -233,8 +250,7 @@ void CodecStates::take_local(Slot& slot, std::string_view array, Rank from, std:
   const Rank rank = communicator_.rank();
   compress::State& local = slot.state->local;
   if (array.starts_with('#')) {
-    if (from == rank % saved)
-      local.number(array.substr(1)) = std::bit_cast<double>(std::array{values[0], values[1]});
+    if (from == rank % saved) local.number(array.substr(1)) = number_of(values);
     return;
   }
   if (slot.codec->shared(array) ? from != 0 : from % ranks != rank) return;

@@ -14,13 +14,16 @@
 namespace tutti::gradient {
 
 /// What codecs keep of the parameters of a Reducer between steps, by parameter: never by bucket, and never
-/// lost. A parameter whose codec changes gets what the old one has not sent added to its next gradient.
+/// lost. A parameter whose codec changes gets what the old one has not sent added to its next gradients: over
+/// settling_steps, since all at once would be a step many times as long as any other.
 ///
 /// As saved, an array is named "codec|place|rank|array|parameter": place is local (what a rank has not sent),
-/// owner (what owners of slices have not, put together) or pending (what goes to the next gradient). Numbers
+/// owner (what owners of slices have not, put together) or pending (what goes to the next gradients). Numbers
 /// of a codec are arrays named "#name", of two elements that hold the bits of a double.
 class CodecStates {
  public:
+  static constexpr int settling_steps = 32;
+
   CodecStates(Communicator& communicator, std::span<const Reducer::Parameter> parameters, Op op);
 
   /// By parameter; null: it has no codec.
@@ -30,7 +33,7 @@ class CodecStates {
   void assign(std::size_t parameter, const compress::Codec* codec, std::string_view text);
   /// Something that was not sent goes with the next gradient.
   bool owes(std::size_t parameter) const;
-  /// gradient += what old codecs have not sent.
+  /// gradient += this step's part of what old codecs have not sent.
   void settle(std::size_t parameter, std::span<float> gradient);
 
   /// Collective. Owners are others from now on. `mine`: the runs that this rank owns.
@@ -51,6 +54,7 @@ class CodecStates {
     std::string text;
     std::unique_ptr<exchange::CodedState> state;
     std::vector<float> pending;
+    double settling = 0;  ///< steps in which that goes out
   };
 
   void flush(Slot& slot);
