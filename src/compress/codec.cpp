@@ -26,6 +26,13 @@ double& State::number(std::string_view name) {
   return numbers_.emplace(std::string(name), 0.0).first->second;
 }
 
+float* residual_of(const Piece& piece, std::size_t count, State& state) {
+  base::require(piece.offset <= state.size() && count <= state.size() - piece.offset,
+                "elements {} to {} are not of a parameter of {}", piece.offset, piece.offset + count,
+                state.size());
+  return state.array(residual_name).data() + piece.offset;
+}
+
 std::size_t LinearCodec::sums(const Piece& /*piece*/, std::size_t count, std::size_t round) const {
   return round == 0 ? max_bytes(count) / sizeof(float) : 0;
 }

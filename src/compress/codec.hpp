@@ -66,6 +66,9 @@ class State {
 /// The array of what was not sent, in every codec with error feedback.
 inline constexpr std::string_view residual_name = "residual";
 
+/// That of a piece of `count` elements. Throws InvalidArgument if these are not of the parameter.
+float* residual_of(const Piece& piece, std::size_t count, State& state);
+
 /// Turns fp32 values into fewer bytes and back. One object serves all parameters; what it keeps is in State.
 /// Bytes depend on the arguments only: the same on every machine, instruction set and GPU.
 class Codec {
@@ -83,6 +86,9 @@ class Codec {
   /// State's array of this name is the same on all ranks; others add up, as residuals do, when there are
   /// more or fewer ranks. What owners of slices keep is their residual only.
   virtual bool shared(std::string_view /*array*/) const { return false; }
+
+  /// Steps at the start of a run in which gradients go as they are.
+  virtual std::uint64_t exact_steps() const { return 0; }
 
   /// Elements that are encoded together: pieces start and end on multiples of this, or with the parameter.
   virtual std::size_t block() const { return 1; }
@@ -147,6 +153,9 @@ class Options {
   std::map<std::string, std::string, std::less<>> given_;
   std::vector<std::string> asked_;
 };
+
+/// The most that an option of steps takes.
+inline constexpr std::uint64_t most_steps = 1000000000;
 
 /// One row of the table.
 struct Entry {

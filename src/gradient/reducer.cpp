@@ -150,8 +150,9 @@ class Reducer::Impl {
 
   void restore(const ReducerState& state) {
     require_between_steps("restore");
-    states_.restore(state, owned());
     step_ = state.step;
+    if (codec_) divide_for_codec();
+    states_.restore(state, owned());
   }
 
   bool got_gradient(std::size_t parameter) const { return census_.anywhere(parameter); }
@@ -233,6 +234,7 @@ class Reducer::Impl {
 
   /// After a step: the order that is learned in the first, and codecs that are chosen by measurements.
   void choose() {
+    if (codec_ && step_ == codec_->exact_steps()) divide_for_codec();
     if (!learned_) {
       learn();
       if (automatic_) {
@@ -260,12 +262,18 @@ class Reducer::Impl {
       kinds.push_back(sparse_[i] ? gradient::Kind::sparse : dense);
     }
     layout_ = gradient::lay_out(counts_, kinds, order_, options_.first_bucket_bytes, options_.bucket_bytes);
+    divide_for_codec();
+    begin_step();
+  }
+
+  /// Into parts that are encoded, once the codec begins to.
+  void divide_for_codec() {
     coded_.assign(layout_.buckets.size(), {});
-    for (std::size_t i = 0; codec_ && i < layout_.buckets.size(); ++i) {
+    if (!codec_ || step_ < codec_->exact_steps()) return;
+    for (std::size_t i = 0; i < layout_.buckets.size(); ++i) {
       if (layout_.buckets[i].kind == gradient::Kind::encoded)
         coded_[i] = gradient::parts_of(runs_of(i), *codec_, communicator_.size());
     }
-    begin_step();
   }
 
   std::vector<std::vector<exchange::Run>> buckets_to_encode() const {

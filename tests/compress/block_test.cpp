@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "compress/arithmetic/scales.hpp"
 #include "compress/codec.hpp"
 #include "compress/simd/block.hpp"
 #include "kernel/kernel.hpp"
@@ -18,6 +19,8 @@
 
 using namespace tutti;
 using namespace tutti::compress;
+using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
 
 namespace {
 
@@ -31,17 +34,46 @@ struct Outcome {
   std::vector<float> decoded;
 };
 
+/// The scale of a block of these sums.
+BlockScale specify_scale(const BlockShape& shape, std::span<const float> sums, float levels) {
+  std::uint32_t largest = 0;
+  for (const float x : sums) largest = std::max(largest, bits_of(x) & magnitude_bits);
+  const float factor = half_mean_factor(sums.size());
+  OrderedSum half_mean;
+  for (std::size_t i = 0; i < sums.size(); ++i) half_mean.add(i, std::abs(sums[i]) * factor);
+  switch (shape.format) {
+    case BlockFormat::terngrad: return shape.given;
+    case BlockFormat::onebit: return {mean_scale(half_mean.total()), 0.0F};
+    case BlockFormat::qsgd8:
+    case BlockFormat::qsgd4: {
+      const BlockScale unit = block_scale(largest, 1.0F);
+      OrderedSum squares;
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        squares.add(i, (sums[i] * unit.reciprocal) * (sums[i] * unit.reciprocal));
+      return norm_scale(largest, squares.total(), levels);
+    }
+    default: break;
+  }
+  if (shape.format != BlockFormat::ternary || shape.stochastic) return block_scale(largest, levels);
+  const float reciprocal = ternary_reciprocal(half_mean.total());
+  if (is_nan_scale(reciprocal)) return {reciprocal, reciprocal};
+  OrderedSum half;
+  float above = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const bool sent = std::abs(sums[i] * reciprocal) > 0.5F;
+    half.add(i, sent ? std::abs(sums[i]) * factor : 0.0F);
+    above += sent ? 1.0F : 0.0F;
+  }
+  return {ternary_scale(half.total(), above, sums.size()), reciprocal};
+}
+
 template <class Code>
 void specify_block(const BlockShape& shape, const Draws& draws, std::uint64_t first,
                    std::span<const float> in, std::span<float> residual, bool feedback,
                    std::span<std::uint8_t> codes, std::span<float> decoded, float& scale) {
   std::vector<float> sums(in.begin(), in.end());
-  std::uint32_t largest = 0;
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    if (feedback) sums[i] = in[i] + residual[i];
-    largest = std::max(largest, bits_of(sums[i]) & magnitude_bits);
-  }
-  const BlockScale block = block_scale(largest, Code::largest);
+  for (std::size_t i = 0; feedback && i < in.size(); ++i) sums[i] = in[i] + residual[i];
+  const BlockScale block = specify_scale(shape, sums, Code::largest);
   scale = block.scale;
   for (std::size_t i = 0; i < in.size(); ++i) {
     if (is_nan_scale(block.scale)) {
@@ -50,9 +82,30 @@ void specify_block(const BlockShape& shape, const Draws& draws, std::uint64_t fi
       continue;
     }
     const float scaled = sums[i] * block.reciprocal;
-    codes[i] = shape.stochastic ? Code::stochastic(scaled, draws.of(first + i)) : Code::nearest(scaled);
-    decoded[i] = Code::value(codes[i]) * block.scale;
+    if (shape.format == BlockFormat::onebit) {
+      codes[i] = static_cast<std::uint8_t>(bits_of(sums[i]) >> 31U);
+      decoded[i] = signed_scale(block.scale, codes[i]);
+    } else {
+      codes[i] = shape.stochastic                       ? Code::stochastic(scaled, draws.of(first + i))
+                 : shape.format == BlockFormat::ternary ? WholeCode<1>::limited(scaled)
+                                                        : Code::nearest(scaled);
+      decoded[i] = Code::value(codes[i]) * block.scale;
+    }
     if (feedback) residual[i] = sums[i] - decoded[i];
+  }
+}
+
+/// Packs a byte a value into what the format has.
+void specify_payload(BlockFormat format, std::span<const std::uint8_t> codes, std::uint8_t* payload) {
+  const std::size_t bits = bits_in(format);
+  const auto code = [&](std::size_t i) { return i < codes.size() ? codes[i] : std::uint8_t{0}; };
+  for (std::size_t at = 0; at < codes.size(); at += 8 / bits) {
+    std::uint8_t& byte = payload[at * bits / 8];
+    if (bits == 8) byte = codes[at];
+    if (bits == 4) byte = pack_halves(code(at), code(at + 1));
+    if (bits == 2) byte = pack_quarters(code(at), code(at + 1), code(at + 2), code(at + 3));
+    for (std::size_t i = 0; bits == 1 && i < 8; ++i)
+      byte = static_cast<std::uint8_t>(byte | code(at + i) << i);
   }
 }
 
@@ -60,7 +113,7 @@ Outcome specify(const BlockShape& shape, const Draws& draws, std::uint64_t first
                 const std::vector<float>& in, const std::vector<float>& residual, bool feedback) {
   const std::size_t count = in.size();
   Outcome outcome{std::vector<std::uint8_t>(shape.bytes(count)), residual, std::vector<float>(count)};
-  std::vector<std::uint8_t> codes(count + 1);
+  std::vector<std::uint8_t> codes(count);
   for (std::size_t at = 0; at < count; at += shape.block) {
     const std::size_t length = std::min(shape.block, count - at);
     float scale = 0;
@@ -71,19 +124,18 @@ Outcome specify(const BlockShape& shape, const Draws& draws, std::uint64_t first
                           std::span(outcome.decoded).subspan(at, length), scale);
     };
     switch (shape.format) {
-      case BlockFormat::int8: block.operator()<WholeCode<127>>(); break;
-      case BlockFormat::int4: block.operator()<WholeCode<7>>(); break;
+      case BlockFormat::int8:
+      case BlockFormat::qsgd8: block.operator()<WholeCode<127>>(); break;
+      case BlockFormat::int4:
+      case BlockFormat::qsgd4: block.operator()<WholeCode<7>>(); break;
       case BlockFormat::fp8: block.operator()<Float8Code>(); break;
+      case BlockFormat::ternary:
+      case BlockFormat::terngrad:
+      case BlockFormat::onebit: block.operator()<WholeCode<1>>(); break;
     }
     std::memcpy(outcome.bytes.data() + at / shape.block * sizeof scale, &scale, sizeof scale);
   }
-  std::uint8_t* payload = outcome.bytes.data() + block_scale_bytes(count, shape.block);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (shape.format != BlockFormat::int4)
-      payload[i] = codes[i];
-    else if (i % 2 == 0)
-      payload[i / 2] = pack_halves(codes[i], i + 1 < count ? codes[i + 1] : std::uint8_t{0});
-  }
+  specify_payload(shape.format, codes, outcome.bytes.data() + block_scale_bytes(count, shape.block));
   return outcome;
 }
 
@@ -114,7 +166,10 @@ std::vector<float> awkward(std::size_t count, std::size_t block, std::uint64_t s
 void check_against_specification(const BlockShape& shape, bool feedback, std::size_t count, std::size_t shift,
                                  std::uint64_t first) {
   const Draws draws{.seed = 0x123456789ABCULL, .step = 0x700000003ULL, .parameter = 5, .rank = 2};
-  const std::vector<float> in = awkward(count, shape.block, count % 8);
+  std::vector<float> in = awkward(count, shape.block, count % 8);
+  if (shape.format == BlockFormat::terngrad)  // others have no scale that is a number
+    std::ranges::replace_if(
+        in, [](float x) { return !std::isfinite(x); }, 3.0F);
   std::vector<float> residual(count);
   base::Random random(7, 1);
   for (float& x : residual) x = static_cast<float>(0.1 * random.normal());
@@ -144,28 +199,48 @@ void check_against_specification(const BlockShape& shape, bool feedback, std::si
   CHECK(same(sum, expected_sum));
 }
 
+struct Kind {
+  BlockFormat format;
+  bool stochastic;
+};
+
+/// All that there are.
+std::vector<Kind> kinds() {
+  std::vector<Kind> all;
+  for (const BlockFormat format :
+       {BlockFormat::int8, BlockFormat::int4, BlockFormat::fp8, BlockFormat::ternary}) {
+    all.push_back({format, false});
+    all.push_back({format, true});
+  }
+  for (const BlockFormat format : {BlockFormat::qsgd8, BlockFormat::qsgd4, BlockFormat::terngrad})
+    all.push_back({format, true});
+  all.push_back({BlockFormat::onebit, false});
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("blocks: the loops equal the specification on every instruction set") {
   for (const std::string_view target : kernel::simd_targets()) {
     kernel::force_simd_target(target);
-    for (const BlockFormat format : {BlockFormat::int8, BlockFormat::int4, BlockFormat::fp8}) {
-      for (const bool stochastic : {false, true}) {
-        for (const bool feedback : {false, true}) {
-          INFO(target << ", format " << static_cast<int>(format) << ", stochastic " << stochastic
-                      << ", feedback " << feedback);
-          const BlockShape shape{.format = format, .block = 64, .stochastic = stochastic};
-          for (std::size_t count = 0; count <= 1025; count += count < 140 ? 1 : 59) {
-            INFO(count << " elements");
-            check_against_specification(shape, feedback, count, 0, 0);
-          }
-          for (std::size_t shift = 1; shift < 64; ++shift) {
-            INFO("shift " << shift);
-            check_against_specification(shape, feedback, 777, shift, 64 * 5 + shift);
-          }
-          check_against_specification({format, 256, stochastic}, feedback, 3001, 3, (1ULL << 34U) - 256);
-          check_against_specification({format, 4096, stochastic}, feedback, 9 * 4096 + 65, 5, 3);
+    for (const Kind& kind : kinds()) {
+      for (const bool feedback : {false, true}) {
+        if (feedback && kind.format == BlockFormat::terngrad) continue;
+        INFO(target << ", format " << static_cast<int>(kind.format) << ", stochastic " << kind.stochastic
+                    << ", feedback " << feedback);
+        const auto shape = [&](std::size_t block) {
+          return BlockShape{kind.format, block, kind.stochastic, block_scale(bits_of(0.7F), 1.0F)};
+        };
+        for (std::size_t count = 0; count <= 1025; count += count < 140 ? 1 : 59) {
+          INFO(count << " elements");
+          check_against_specification(shape(64), feedback, count, 0, 0);
         }
+        for (std::size_t shift = 1; shift < 64; ++shift) {
+          INFO("shift " << shift);
+          check_against_specification(shape(64), feedback, 777, shift, 64 * 5 + shift);
+        }
+        check_against_specification(shape(256), feedback, 3001, 3, (1ULL << 34U) - 256);
+        check_against_specification(shape(4096), feedback, 9 * 4096 + 65, 5, 3);
       }
     }
   }
@@ -253,8 +328,10 @@ TEST_CASE("a block's scale keeps codes in reach and decoded values finite") {
 }
 
 TEST_CASE("stochastic rounding is right on average, and a lost block keeps its residual") {
-  for (const std::string name : {"int8", "int4", "fp8"}) {
-    const auto codec = make_codec(name + ":rounding=stochastic:feedback=off");
+  for (const std::string name :
+       {"int8", "int4", "fp8", "ternary", "natural", "qsgd", "qsgd:bits=4", "terngrad:clip=1000000"}) {
+    const bool stateless = name.starts_with("qsgd") || name.starts_with("terngrad");
+    const auto codec = make_codec(stateless ? name : name + ":rounding=stochastic:feedback=off");
     State state(256);
     std::vector<float> in(256);
     base::Random random(3, 3);
@@ -273,9 +350,12 @@ TEST_CASE("stochastic rounding is right on average, and a lost block keeps its r
     double worst = 0;
     for (std::size_t i = 0; i < 256; ++i)
       worst = std::max(worst, std::abs(mean[i] - static_cast<double>(in[i])));
-    // A step of int4 is about 0.4 here; half of it, over the root of the steps, five times.
+    // Half a step of a code, over the root of the steps, five times: a step of int4 is about 0.4 here, of
+    // qsgd:bits=4 a seventh of 16, of ternary the largest of all.
     INFO(name);
-    CHECK(worst < 5 * 0.25 / std::sqrt(steps));
+    const bool coarse = name == "ternary" || name.starts_with("terngrad") || name == "qsgd:bits=4";
+    CHECK(worst < 5 * (coarse ? 1.6 : name == "natural" ? 0.6 : 0.25) / std::sqrt(steps));
+    if (stateless) continue;
 
     const auto kept = make_codec(name + ":feedback=on");
     State memory(256);
@@ -293,4 +373,54 @@ TEST_CASE("blocks that are no multiple of 64 are refused") {
   CHECK_THROWS_AS(make_codec("int8:block=8192"), InvalidArgument);
   CHECK(make_codec("int8:block=4096")->max_bytes(5000) == 16 + 5000);
   CHECK(make_codec("int4")->max_bytes(65) == 16 + 33);
+  CHECK(make_codec("ternary")->max_bytes(65) == 16 + 17);
+  CHECK(make_codec("onebit")->max_bytes(65) == 16 + 9);
+  CHECK(make_codec("qsgd:bits=4")->max_bytes(513) == 16 + 257);
+  CHECK_THROWS_AS(make_codec("qsgd:bits=5"), InvalidArgument);
+}
+
+TEST_CASE("ternary sends what exceeds 0.7 means as the mean of it; onebit all as the mean") {
+  // Of 64 values 16 are 4, 16 are -2, the others 0.1: the mean is 1.55, 0.7 of it 1.085.
+  std::vector<float> in(64, 0.1F);
+  for (std::size_t i = 0; i < 16; ++i) {
+    in[4 * i] = 4.0F;
+    in[4 * i + 1] = -2.0F;
+  }
+  for (const std::string name : {"ternary", "onebit"}) {
+    const auto codec = make_codec(name);
+    State state(64);
+    std::vector<std::byte> out(codec->max_bytes(64));
+    std::vector<float> decoded(64);
+    codec->encode({.size = 64}, in, state, out);
+    codec->decode({.size = 64}, out, decoded);
+    const auto residual = state.array(residual_name);
+    for (std::size_t i = 0; i < 64; ++i) {
+      const float sign = i % 4 == 1 ? -1.0F : 1.0F;
+      const float expected = name == "onebit" ? sign * 1.55F : i % 4 < 2 ? sign * 3.0F : 0.0F;
+      INFO(name << ", element " << i);
+      CHECK_THAT(static_cast<double>(decoded[i]), WithinAbs(static_cast<double>(expected), 1e-5));
+      CHECK(residual[i] == in[i] - decoded[i]);
+    }
+  }
+}
+
+TEST_CASE("terngrad clips to 2.5 deviations of the whole parameter, over all its blocks") {
+  std::vector<float> in(10000);
+  base::Random random(6, 4);
+  double squares = 0;
+  for (float& x : in) {
+    x = static_cast<float>(random.normal());
+    squares += static_cast<double>(x) * static_cast<double>(x);
+  }
+  const double expected = 2.5 * std::sqrt(squares / static_cast<double>(in.size()));
+  for (const std::string_view target : kernel::simd_targets()) {
+    kernel::force_simd_target(target);
+    CHECK_THAT(static_cast<double>(clipped_scale(in, 2.5F).scale), WithinRel(expected, 1e-5));
+    CHECK(clipped_scale(in, 2.5F).scale == clipped_scale(std::vector<float>(in), 2.5F).scale);
+    CHECK(clipped_scale(in, 1e6F).scale ==
+          std::abs(*std::ranges::max_element(in, {}, [](float x) { return std::abs(x); })));
+  }
+  kernel::force_simd_target("");
+  CHECK(clipped_scale(std::vector<float>(70), 2.5F).scale == 0.0F);
+  CHECK(is_nan_scale(clipped_scale(std::vector<float>{1.0F, infinity}, 2.5F).scale));
 }

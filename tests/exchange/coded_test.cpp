@@ -105,6 +105,16 @@ TEST_CASE("slices cover a bucket once, in order, and end on blocks of parameters
   }
 }
 
+/// Of one sum, relative: few levels lose much, which feedback makes good later; blocktopk leaves nearly all
+/// out.
+double most_error(std::string_view name) {
+  if (name == "blocktopk") return 0.999;
+  if (name == "onebit" || name == "ternary") return 0.9;
+  if (name == "natural") return 0.5;  // a variance of an eighth, twice
+  if (name == "int4") return 0.25;
+  return name == "qsgd" ? 0.15 : 0.06;
+}
+
 TEST_CASE("sums and averages are near the exact ones, and the same on every rank") {
   for (const std::string& name : reencodable()) {
     for (const Rank ranks : {1, 2, 3, 5}) {
@@ -129,9 +139,7 @@ TEST_CASE("sums and averages are near the exact ones, and the same on every rank
           norm += exact * exact;
         }
         INFO(name << ", " << ranks << " ranks: relative error " << std::sqrt(error / norm));
-        // int4 has 15 levels, blocktopk leaves nearly all out; the others round finely.
-        const double most = name == "blocktopk" ? 0.999 : name == "int4" ? 0.25 : 0.06;
-        CHECK(std::sqrt(error / norm) < most);
+        CHECK(std::sqrt(error / norm) < most_error(name));
         for (const auto& result : results) CHECK(result == results[0]);
       }
     }
@@ -203,7 +211,8 @@ TEST_CASE(
   for (const std::string name :
        {"int4", "int8:feedback=on", "fp8:feedback=on:rounding=stochastic", "topk:density=0.05",
         "topk:density=0.05:values=bf16:reuse=4", "dgc:density=0.05:momentum=0", "randomk:density=0.05",
-        "blocktopk:density=0.05:block=64", "redsync:density=0.05:small=0:large=512"}) {
+        "blocktopk:density=0.05:block=64", "redsync:density=0.05:small=0:large=512", "ternary", "onebit",
+        "natural:feedback=on"}) {
     std::mutex mutex;
     std::vector<double> balance(900);
     engine::run_local(ranks, {}, [&](Communicator& world) {

@@ -96,7 +96,8 @@ TEST_CASE("with a codec, too, the bits do not depend on buckets, order and way")
   for (const std::string codec :
        {"bf16", "int8", "int4", "fp8:rounding=stochastic", "int8:block=64:feedback=on", "topk:density=0.03",
         "topk:density=0.03:reuse=3", "dgc:density=0.03", "randomk:density=0.1", "redsync:density=0.03",
-        "blocktopk:density=0.03:block=128", "powersgd:rank=2"}) {
+        "blocktopk:density=0.03:block=128", "powersgd:rank=2", "ternary", "ternary:rounding=stochastic",
+        "onebit", "qsgd:bits=4", "terngrad", "natural"}) {
     std::mutex mutex;
     std::set<std::vector<float>> results;
     for (const int way : {0, 1, 2}) {

@@ -139,7 +139,8 @@ TEST_CASE("1000 steps lose nothing, whatever buckets, restarts and changes of th
   for (const std::string codec :
        {"int4", "int8:feedback=on", "blocktopk:density=0.02:block=64", "topk:density=0.02",
         "topk:density=0.02:reuse=4", "dgc:density=0.02:momentum=0", "randomk:density=0.1",
-        "redsync:density=0.02:small=0:large=0", "powersgd"}) {
+        "redsync:density=0.02:small=0:large=0", "powersgd", "ternary", "onebit:warmup=300",
+        "natural:feedback=on"}) {
     for (const Op op : {Op::sum, Op::average}) {
       INFO(codec << " " << name_of(op));
       CHECK(lost(codec, op, {{3, 250, 1 << 20}, {3, 150, 0}, {4, 250, 2500}, {1, 50, 2500}, {2, 300, 4000}}) <
@@ -150,13 +151,27 @@ TEST_CASE("1000 steps lose nothing, whatever buckets, restarts and changes of th
 
 TEST_CASE("a restart leaves the bits as they are, with every codec") {
   std::vector<std::string> texts{"int8:rounding=stochastic:feedback=on", "topk:density=0.03:reuse=3",
-                                 "dgc:density=0.03:warmup=6"};
+                                 "dgc:density=0.03:warmup=6", "onebit:warmup=6", "powersgd:warmup=3"};
   for (const auto& entry : compress::codecs()) texts.emplace_back(entry.name);
   for (const std::string& codec : texts) {
     for (const Rank ranks : {1, 3}) {
       INFO(codec << " on " << ranks << " ranks");
       CHECK(results(codec, ranks, 4) == results(codec, ranks, 0));
     }
+  }
+}
+
+TEST_CASE("until its warm-up ends, a codec leaves gradients as they are") {
+  const auto exact = results("", 3, 0);
+  CHECK(results("onebit:warmup=1000", 3, 0) == exact);
+  CHECK(results("onebit:warmup=1000", 3, 4) == exact);
+  for (const std::uint64_t restart : {0U, 2U, 5U, 8U}) {
+    const auto warmed = results("onebit:warmup=5", 3, restart);
+    const auto steps = static_cast<std::ptrdiff_t>(exact.size() / 9);
+    CHECK(std::equal(exact.begin(), exact.begin() + 5 * steps, warmed.begin()));
+    CHECK(!std::equal(exact.begin() + 5 * steps, exact.begin() + 6 * steps, warmed.begin() + 5 * steps));
+    // It begins with nothing kept, as a first step does; only step numbers differ, and it draws nothing.
+    CHECK(warmed == results("onebit:warmup=5", 3, 0));
   }
 }
 

@@ -8,9 +8,9 @@
 #include "compress/arithmetic/portable.hpp"
 #include "compress/arithmetic/rounding.hpp"
 
-/// Values scaled by the largest of their block: the specification of int8, int4 and fp8, for one value and
-/// one block. A code is what a byte of the payload holds (for int4, sign-extended, before two are packed in
-/// one).
+/// Values scaled by block: the specification of int8, int4, fp8, ternary and qsgd, for one value and one
+/// block; scales.hpp has the scales that are not by the block's largest. A code is what a byte of the payload
+/// holds (for less than 8 bits: sign-extended, before several are packed in one).
 namespace tutti::compress {
 
 struct BlockScale {
@@ -41,13 +41,17 @@ TUTTI_HD inline bool is_nan_scale(float scale) noexcept {
   return (bits_of(scale) & magnitude_bits) >= infinity_bits;
 }
 
-/// Whole numbers from -levels to levels. Scaled values are at most levels · (1 + 2^-22), by block_scale: to
-/// nearest they need no limit.
+/// Whole numbers from -levels to levels. Values scaled by the largest are at most levels · (1 + 2^-22): to
+/// nearest they need no limit; others do.
 template <int levels>
 struct WholeCode {
   static constexpr float largest = static_cast<float>(levels);
 
   TUTTI_HD static std::uint8_t nearest(float scaled) noexcept { return code(whole_nearest(scaled)); }
+
+  TUTTI_HD static std::uint8_t limited(float scaled) noexcept {
+    return nearest(scaled > largest ? largest : scaled < -largest ? -largest : scaled);
+  }
 
   TUTTI_HD static std::uint8_t stochastic(float scaled, std::uint32_t draw) noexcept {
     const float limited = scaled > largest ? largest : scaled < -largest ? -largest : scaled;
@@ -120,6 +124,22 @@ TUTTI_HD constexpr std::uint8_t pack_halves(std::uint8_t first, std::uint8_t sec
 TUTTI_HD constexpr std::uint8_t unpack_half(std::uint8_t packed, bool second) noexcept {
   const unsigned half = second ? packed >> 4U : packed & 0x0FU;
   return static_cast<std::uint8_t>((half ^ 8U) - 8U);
+}
+
+/// Four codes of ternary in one byte, the first in the lowest bits.
+TUTTI_HD constexpr std::uint8_t pack_quarters(std::uint8_t a, std::uint8_t b, std::uint8_t c,
+                                              std::uint8_t d) noexcept {
+  return static_cast<std::uint8_t>((a & 3U) | (b & 3U) << 2U | (c & 3U) << 4U | (d & 3U) << 6U);
+}
+
+/// The code in one quarter of a byte, 0 to 3. The encoder writes -1, 0 and 1 only.
+TUTTI_HD constexpr std::uint8_t unpack_quarter(std::uint8_t packed, unsigned quarter) noexcept {
+  return static_cast<std::uint8_t>((((packed >> 2 * quarter) & 3U) ^ 2U) - 2U);
+}
+
+/// onebit: a scale with the sign of a value, which is the bit.
+TUTTI_HD inline float signed_scale(float scale, unsigned sign) noexcept {
+  return float_of(bits_of(scale) ^ static_cast<std::uint32_t>(sign) << 31U);
 }
 
 /// The wire: one fp32 scale a block, zero bytes up to a multiple of 16, the payload. Where the message is

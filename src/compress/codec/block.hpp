@@ -7,17 +7,26 @@
 
 namespace tutti::compress {
 
-/// What int8, int4 and fp8 share: values scaled by the largest of their block.
+/// What sets codecs apart whose values are scaled by block.
+struct BlockTraits {
+  bool feedback = false;
+  ErrorClass error_class = ErrorClass::bounded;
+  std::uint64_t exact_steps = 0;
+};
+
+/// What int8, int4, fp8, ternary, onebit and qsgd share: values scaled by block.
 class BlockCodec final : public Codec {
  public:
   /// Throws InvalidArgument if the block is not a multiple of 64.
-  BlockCodec(const BlockShape& shape, bool feedback);
+  BlockCodec(const BlockShape& shape, const BlockTraits& traits);
 
   Algebra algebra() const override { return Algebra::reencodable; }
 
-  ErrorClass error_class() const override { return ErrorClass::bounded; }
+  ErrorClass error_class() const override { return traits_.error_class; }
 
-  bool feedback() const override { return feedback_; }
+  bool feedback() const override { return traits_.feedback; }
+
+  std::uint64_t exact_steps() const override { return traits_.exact_steps; }
 
   std::size_t block() const override { return shape_.block; }
 
@@ -29,14 +38,15 @@ class BlockCodec final : public Codec {
   void decode_add(const Piece& piece, std::span<const std::byte> in, std::span<float> sum) const override;
 
  private:
-  void require_size(std::span<const std::byte> in, std::size_t count) const;
-
   BlockShape shape_;
-  bool feedback_;
+  BlockTraits traits_;
 };
 
-/// By the options block, rounding and feedback.
-std::unique_ptr<Codec> make_block_codec(BlockFormat format, std::size_t block, bool feedback,
+/// Throws MismatchError if `in` is not as long as an encoding of `count` elements.
+void require_encoding(const BlockShape& shape, std::span<const std::byte> in, std::size_t count);
+
+/// By the options block, rounding and feedback, whose values else are these.
+std::unique_ptr<Codec> make_block_codec(BlockFormat format, std::size_t block, BlockTraits traits,
                                         Options& options);
 
 }  // namespace tutti::compress

@@ -116,7 +116,7 @@ std::unique_ptr<Codec> make_dgc(Options& options) {
       .density = options.real("density", 0.001, 1e-7, 1),
       .momentum = static_cast<float>(options.real("momentum", 0.9, 0, 1)),
       .clip = options.real("clip", 0, 0, 1e30),
-      .warmup = options.number("warmup", 0, 0, 1000000000),
+      .warmup = options.number("warmup", 0, 0, most_steps),
   });
 }
 

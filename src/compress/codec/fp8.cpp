@@ -21,7 +21,7 @@ namespace tutti::compress {
 /// beside large ones matter. Loses to dense inside a node, where copying 4 bytes costs less than encoding,
 /// and on networks from about 6 GB/s for each core that encodes.
 std::unique_ptr<Codec> make_fp8(Options& options) {
-  return make_block_codec(BlockFormat::fp8, 256, false, options);
+  return make_block_codec(BlockFormat::fp8, 256, {.feedback = false}, options);
 }
 
 }  // namespace tutti::compress

@@ -20,7 +20,7 @@ namespace tutti::compress {
 /// Loses to dense inside a node, where copying 4 bytes costs less than encoding, and on networks from about
 /// 10 GB/s for each core that encodes. Loses to int8 where latency, not bytes, bounds a collective.
 std::unique_ptr<Codec> make_int4(Options& options) {
-  return make_block_codec(BlockFormat::int4, 64, true, options);
+  return make_block_codec(BlockFormat::int4, 64, {.feedback = true}, options);
 }
 
 }  // namespace tutti::compress

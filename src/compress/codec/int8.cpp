@@ -18,7 +18,7 @@ namespace tutti::compress {
 /// 10 GB/s for each core that encodes. Loses to bf16 in accuracy where one value of a block exceeds the
 /// others by far.
 std::unique_ptr<Codec> make_int8(Options& options) {
-  return make_block_codec(BlockFormat::int8, 256, false, options);
+  return make_block_codec(BlockFormat::int8, 256, {.feedback = false}, options);
 }
 
 }  // namespace tutti::compress

@@ -67,16 +67,20 @@ void orthonormalize(std::span<float> p, std::size_t rank) {
 /// but sums travels, so its cost does not grow with the rank count as that of sparse codecs does. A value
 /// that is not finite makes all of the matrix NaN for everyone.
 ///
+/// `warmup`: so many steps at the start go dense.
+///
 /// Loses to dense where two latencies and six passes over M cost more than the wire saves: inside a node, and
 /// from about 10 Gbit/s; for small models (PyTorch's users report scaling that two dependent allreduces
 /// limit); and to int8 in accuracy where gradients are far from low rank.
 class PowerSgd final : public LinearCodec {
  public:
-  explicit PowerSgd(std::size_t rank) : rank_(rank) {}
+  PowerSgd(std::size_t rank, std::uint64_t warmup) : rank_(rank), warmup_(warmup) {}
 
   ErrorClass error_class() const override { return ErrorClass::feedback; }
 
   bool feedback() const override { return true; }
+
+  std::uint64_t exact_steps() const override { return warmup_; }
 
   bool shared(std::string_view array) const override { return array == warm_name; }
 
@@ -193,12 +197,14 @@ class PowerSgd final : public LinearCodec {
   }
 
   std::size_t rank_;
+  std::uint64_t warmup_;
 };
 
 }  // namespace
 
 std::unique_ptr<Codec> make_powersgd(Options& options) {
-  return std::make_unique<PowerSgd>(options.number("rank", 4, 1, 64));
+  return std::make_unique<PowerSgd>(options.number("rank", 4, 1, 64),
+                                    options.number("warmup", 0, 0, most_steps));
 }
 
 }  // namespace tutti::compress

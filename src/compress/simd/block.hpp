@@ -4,12 +4,31 @@
 #include <cstdint>
 #include <span>
 
+#include "compress/arithmetic/block.hpp"
 #include "compress/arithmetic/philox.hpp"
 
 /// Loops over blocks of scaled values, vectorized; arithmetic/block.hpp says what they compute.
 namespace tutti::compress {
 
-enum class BlockFormat : std::uint8_t { int8, int4, fp8 };
+/// By the largest of the block: int8, int4, fp8, ternary if it is stochastic. By what exceeds 0.7 means:
+/// ternary to nearest. By the mean: onebit, which does not round. By the norm: qsgd8 and qsgd4. By a scale
+/// that the caller gives: terngrad, which is stochastic and has no residual.
+enum class BlockFormat : std::uint8_t { int8, int4, fp8, ternary, onebit, qsgd8, qsgd4, terngrad };
+
+/// Bits of a value.
+constexpr std::size_t bits_in(BlockFormat format) {
+  switch (format) {
+    case BlockFormat::int8:
+    case BlockFormat::fp8:
+    case BlockFormat::qsgd8: return 8;
+    case BlockFormat::int4:
+    case BlockFormat::qsgd4: return 4;
+    case BlockFormat::ternary:
+    case BlockFormat::terngrad: return 2;
+    case BlockFormat::onebit: return 1;
+  }
+  return 0;
+}
 
 inline constexpr std::size_t most_in_block = 4096;
 
@@ -17,6 +36,7 @@ struct BlockShape {
   BlockFormat format = BlockFormat::int8;
   std::size_t block = 256;  ///< a multiple of 64, at most most_in_block
   bool stochastic = false;
+  BlockScale given = {};  ///< of terngrad
 
   /// Bytes of an encoding.
   std::size_t bytes(std::size_t count) const;
@@ -28,6 +48,10 @@ struct BlockShape {
 /// shape.bytes(in.size()), all of which are written.
 void encode_blocks(const BlockShape& shape, const Draws& draws, std::uint64_t first,
                    std::span<const float> in, float* residual, std::byte* out);
+
+/// The scale of all blocks of terngrad: the largest magnitude, but at most `clip` times the root of the mean
+/// square; NaN with a NaN or an infinity among `in`.
+BlockScale clipped_scale(std::span<const float> in, float clip);
 
 /// out = or += what encode_blocks() wrote at `in`.
 void decode_blocks(const BlockShape& shape, const std::byte* in, std::span<float> out, bool add);

@@ -53,6 +53,13 @@ struct Nearest {
   HWY_INLINE F limit(F x, float /*most*/) const { return x; }
 };
 
+/// The same within limits.
+struct NearestLimited : Nearest {
+  HWY_INLINE F limit(F x, float most) const {
+    return hn::Max(hn::Min(x, hn::Set(Floats(), most)), hn::Set(Floats(), -most));
+  }
+};
+
 /// whole_stochastic(x, draw)
 struct Stochastic {
   static constexpr bool draws = true;
@@ -149,6 +156,17 @@ inline void unpack_codes(const std::uint8_t* HWY_RESTRICT packed, std::size_t co
   for (std::size_t i = 0; i < count; ++i) to[i] = unpack_half(packed[i / 2], i % 2 != 0);
 }
 
+inline void pack_fours(const std::uint8_t* HWY_RESTRICT codes, std::size_t count,
+                       std::uint8_t* HWY_RESTRICT to) {
+  for (std::size_t i = 0; i < count; i += 4)
+    to[i / 4] = pack_quarters(codes[i], codes[i + 1], codes[i + 2], codes[i + 3]);
+}
+
+inline void unpack_fours(const std::uint8_t* HWY_RESTRICT packed, std::size_t count,
+                         std::uint8_t* HWY_RESTRICT to) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = unpack_quarter(packed[i / 4], i % 4);
+}
+
 #else
 
 /// Where the words of Narrow come from.
@@ -211,6 +229,38 @@ inline HWY_ATTR void unpack_codes(const std::uint8_t* HWY_RESTRICT packed, std::
     const auto two = hn::PromoteTo(pairs, hn::LoadU(bytes, packed + i / 2));
     const auto halves = hn::And(hn::Or(two, hn::ShiftLeft<4>(two)), hn::Set(pairs, 0x0F0FU));
     hn::StoreU(hn::Sub(hn::Xor(hn::BitCast(whole, halves), eight), eight), whole, to + i);
+  }
+}
+
+/// Four codes to a byte, for a count that is a multiple of 64.
+inline HWY_ATTR void pack_fours(const std::uint8_t* HWY_RESTRICT codes, std::size_t count,
+                                std::uint8_t* HWY_RESTRICT to) {
+  const Words words;
+  const hn::Rebind<std::uint8_t, Words> bytes;
+  const hn::Repartition<std::uint8_t, Words> whole;
+  const std::size_t step = 4 * hn::Lanes(words);
+  for (std::size_t i = 0; i < count; i += step) {
+    const W four = hn::And(hn::BitCast(words, hn::LoadU(whole, codes + i)), hn::Set(words, 0x03030303U));
+    // Its four fields end up side by side in the highest byte; none of the sums carries.
+    const W packed = hn::ShiftRight<24>(hn::Mul(four, hn::Set(words, 0x01041040U)));
+    hn::StoreU(hn::DemoteTo(bytes, hn::BitCast(Signed(), packed)), bytes, to + i / 4);
+  }
+}
+
+/// The way back.
+inline HWY_ATTR void unpack_fours(const std::uint8_t* HWY_RESTRICT packed, std::size_t count,
+                                  std::uint8_t* HWY_RESTRICT to) {
+  const Words words;
+  const hn::Rebind<std::uint8_t, Words> bytes;
+  const hn::Repartition<std::uint8_t, Words> whole;
+  const std::size_t step = 4 * hn::Lanes(words);
+  const auto two = hn::Set(whole, std::uint8_t{2});
+  for (std::size_t i = 0; i < count; i += step) {
+    const W four = hn::PromoteTo(words, hn::LoadU(bytes, packed + i / 4));
+    const W spread = hn::Or(hn::Or(four, hn::ShiftLeft<6>(four)),
+                            hn::Or(hn::ShiftLeft<12>(four), hn::ShiftLeft<18>(four)));
+    const auto quarters = hn::BitCast(whole, hn::And(spread, hn::Set(words, 0x03030303U)));
+    hn::StoreU(hn::Sub(hn::Xor(quarters, two), two), whole, to + i);
   }
 }
 
