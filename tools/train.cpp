@@ -113,7 +113,7 @@ std::vector<std::size_t> widths_from(std::string_view text) {
     std::size_t width = 0;
     const auto [stop, error] = std::from_chars(part.data(), part.data() + part.size(), width);
     base::require(error == std::errc() && stop == part.data() + part.size() && width > 0 && width <= 1 << 20,
-                  "--model '{}': expected widths of the hidden layers such as 128 or 512,512, or none",
+                  "--model '{}': expected widths of the hidden layers such as 128 or 512,512, none, or lenet",
                   whole);
     widths.push_back(width);
     if (end == std::string_view::npos) break;
@@ -123,7 +123,8 @@ std::vector<std::size_t> widths_from(std::string_view text) {
 }
 
 int run(train::TrainOptions options, const Text& text) {
-  options.hidden = widths_from(text.model);
+  options.lenet = text.model == "lenet";
+  if (!options.lenet) options.hidden = widths_from(text.model);
   options.activation = model::activation_from(text.activation);
   options.loss = model::loss_from(text.loss);
   options.rate_kind = model::rate_kind_from(text.schedule);
@@ -147,9 +148,9 @@ int run(train::TrainOptions options, const Text& text) {
 
 void add_data_options(CLI::App& app, train::TrainOptions& o) {
   const auto group = "Data";
-  app.add_option(
-         "--data", o.data.source,
-         "digits (built in), a folder with the IDX files of MNIST or Fashion-MNIST, or a CSV file; .gz too")
+  app.add_option("--data", o.data.source,
+                 "digits (built in), fashion-mnist (where it is installed), a folder with the IDX files of "
+                 "MNIST, or a CSV file; .gz too")
       ->envname("TUTTI_DATA")
       ->capture_default_str()
       ->group(group);
@@ -176,7 +177,8 @@ void add_data_options(CLI::App& app, train::TrainOptions& o) {
 void add_model_options(CLI::App& app, train::TrainOptions& o, Text& text) {
   const auto group = "Model and optimizer";
   app.add_option("--model", text.model,
-                 "Widths of the hidden layers, such as 128 or 512,512; none: softmax regression")
+                 "Widths of the hidden layers, such as 128 or 512,512; none: softmax regression; lenet: two "
+                 "convolutions and three dense layers, for images")
       ->envname("TUTTI_MODEL")
       ->capture_default_str()
       ->group(group);

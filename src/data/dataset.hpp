@@ -13,7 +13,9 @@ struct Dataset {
   std::string name;
   std::size_t features = 0;
   std::size_t classes = 0;  ///< 0: regression
-  std::vector<float> x;     ///< samples × features
+  std::size_t height = 0;   ///< of images; 0: samples are none
+  std::size_t width = 0;
+  std::vector<float> x;  ///< samples × features
   std::vector<std::uint32_t> labels;
   std::vector<float> targets;  ///< regression only
 
@@ -31,7 +33,7 @@ struct Split {
 
 /// How to read what the user named.
 struct SourceOptions {
-  std::string source = "digits";      ///< "digits", a folder with IDX files, or a CSV file
+  std::string source = "digits";      ///< "digits", "fashion-mnist", a folder with IDX files, or a CSV file
   std::uint64_t split_seed = 1;       ///< of the split where the source has none of its own
   double test_part = 0.2;             ///< CSV: part of the rows that is held out
   std::string label_column = "last";  ///< CSV: "first", "last" or a 0-based number
@@ -49,6 +51,10 @@ Split load(const SourceOptions& options);
 Split load_digits(std::uint64_t split_seed);
 /// MNIST as published, also with names in .gz: train-images-idx3-ubyte and so on. Pixels scaled to 0..1.
 Split load_idx_folder(const std::string& folder);
+/// Fashion-MNIST (Xiao, Rasul, Vollgraf 2017; MIT licence) where Debian's package dataset-fashion-mnist puts
+/// it, or else in the folder `fashion-mnist` under that of TUTTI_DATASETS. Throws SystemError that says how
+/// to get it.
+Split load_fashion_mnist();
 /// Numbers, one sample a line; a first line that is no number is a header.
 Split load_csv(const SourceOptions& options);
 

@@ -46,6 +46,7 @@ Split load_digits(std::uint64_t split_seed) {
     part->name = "digits";
     part->features = digit_pixels;
     part->classes = 10;
+    part->height = part->width = 8;
   }
   for (std::size_t i = 0; i < digit_samples; ++i) {
     Dataset& part = i < digit_train_samples ? split.train : split.test;

@@ -45,14 +45,20 @@ Dataset load_part(const std::string& folder, const std::string& prefix) {
   const std::string images = read_file(image_path);
   const std::string labels = read_file(label_path);
   const std::size_t count = word_at(images, 4, image_path);
-  const std::size_t pixels = std::size_t{word_at(images, 8, image_path)} * word_at(images, 12, image_path);
+  const std::size_t height = word_at(images, 8, image_path);
+  const std::size_t width = word_at(images, 12, image_path);
+  const std::size_t pixels = height * width;
   require_header(images, image_magic, 16 + count * pixels, image_path);
   const std::size_t label_count = word_at(labels, 4, label_path);
   require_header(labels, label_magic, 8 + label_count, label_path);
   base::require(count == label_count, "'{}' has {} images, but '{}' has {} labels", image_path, count,
                 label_path, label_count);
   base::require(count > 0 && pixels > 0, "'{}' has {} samples of {} pixels", image_path, count, pixels);
-  Dataset part{.name = std::filesystem::path(folder).filename().string(), .features = pixels, .classes = 10};
+  Dataset part{.name = std::filesystem::path(folder).filename().string(),
+               .features = pixels,
+               .classes = 10,
+               .height = height,
+               .width = width};
   if (part.name.empty()) part.name = folder;
   part.x.reserve(count * pixels);
   for (std::size_t i = 0; i < count * pixels; ++i)

@@ -9,15 +9,46 @@ template <class T>
 Network<T>::Network(const NetworkShape& shape) {
   base::require(shape.inputs > 0 && shape.outputs > 0, "a network needs inputs and outputs, not {} and {}",
                 shape.inputs, shape.outputs);
-  std::size_t width = shape.inputs;
-  for (const std::size_t next : shape.hidden) {
+  add_dense(shape.inputs, shape.hidden, shape.outputs, shape.activation);
+  place_parameters();
+}
+
+template <class T>
+Network<T>::Network(const LeNetShape& shape) {
+  constexpr std::size_t least = 12;
+  base::require(shape.height >= least && shape.width >= least && shape.outputs > 0,
+                "lenet needs images of at least {} × {} pixels and outputs; there are {} × {} and {}", least,
+                least, shape.height, shape.width, shape.outputs);
+  const Initial initial = shape.activation == Activation::relu ? Initial::he : Initial::glorot;
+  ConvolutionShape convolution{.height = shape.height, .width = shape.width, .filters = 6, .padding = 2};
+  layers_.push_back(make_convolution<T>(convolution, initial));
+  layers_.push_back(make_activation<T>(layers_.back()->outputs(), shape.activation));
+  layers_.push_back(make_max_pooling<T>(convolution.filters, shape.height, shape.width));
+  convolution = {
+      .channels = convolution.filters, .height = shape.height / 2, .width = shape.width / 2, .filters = 16};
+  layers_.push_back(make_convolution<T>(convolution, initial));
+  layers_.push_back(make_activation<T>(layers_.back()->outputs(), shape.activation));
+  layers_.push_back(make_max_pooling<T>(convolution.filters, convolution.height + 1 - convolution.kernel,
+                                        convolution.width + 1 - convolution.kernel));
+  add_dense(layers_.back()->outputs(), {120, 84}, shape.outputs, shape.activation);
+  place_parameters();
+}
+
+template <class T>
+void Network<T>::add_dense(std::size_t width, const std::vector<std::size_t>& hidden, std::size_t outputs,
+                           Activation activation) {
+  for (const std::size_t next : hidden) {
     base::require(next > 0, "a hidden layer of width 0");
     layers_.push_back(
-        make_dense<T>(width, next, shape.activation == Activation::relu ? Initial::he : Initial::glorot));
-    layers_.push_back(make_activation<T>(next, shape.activation));
+        make_dense<T>(width, next, activation == Activation::relu ? Initial::he : Initial::glorot));
+    layers_.push_back(make_activation<T>(next, activation));
     width = next;
   }
-  layers_.push_back(make_dense<T>(width, shape.outputs, Initial::glorot));
+  layers_.push_back(make_dense<T>(width, outputs, Initial::glorot));
+}
+
+template <class T>
+void Network<T>::place_parameters() {
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     offsets_.push_back(parameter_count_);
     first_span_.push_back(spans_.size());

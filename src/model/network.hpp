@@ -19,6 +19,17 @@ struct NetworkShape {
   Activation activation = Activation::relu;
 };
 
+/// Two convolutions with pooling and three dense layers: 6 filters of 5 × 5 (padded by 2), 16 of 5 × 5, dense
+/// 120, 84, outputs. The network of LeCun, Bottou, Bengio, Haffner, Gradient-based learning applied to
+/// document recognition, 1998, section II.B, with all maps connected, the largest instead of the sum in
+/// pooling, and no radial units: 61,706 parameters for 28 × 28 pixels and 10 classes.
+struct LeNetShape {
+  std::size_t height = 0;  ///< of the images, which have one channel
+  std::size_t width = 0;
+  std::size_t outputs = 0;
+  Activation activation = Activation::relu;
+};
+
 /// Layers in a row over one flat parameter buffer. Holds the activations of the last forward pass; one thread
 /// at a time.
 template <class T>
@@ -26,6 +37,8 @@ class Network {
  public:
   /// Throws InvalidArgument if a width is 0.
   explicit Network(const NetworkShape& shape);
+  /// Throws InvalidArgument if images are smaller than 12 × 12.
+  explicit Network(const LeNetShape& shape);
 
   std::size_t parameter_count() const { return parameter_count_; }
 
@@ -47,6 +60,10 @@ class Network {
                 std::span<T> gradient, const std::function<void(std::size_t, std::size_t)>& done = {});
 
  private:
+  void add_dense(std::size_t width, const std::vector<std::size_t>& hidden, std::size_t outputs,
+                 Activation activation);
+  void place_parameters();
+
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::vector<std::size_t> offsets_;  ///< of each layer's parameters, and the end
   std::vector<ParameterSpan> spans_;

@@ -12,7 +12,7 @@ std::vector<std::pair<std::string, std::string>> described(const TrainOptions& o
       {"--test-part", text(o.data.test_part)},
       {"--label-column", o.data.label_column},
       {"--standardize", text(o.data.standardize)},
-      {"--model", fmt::format("{}", fmt::join(o.hidden, ","))},
+      {"--model", o.lenet ? std::string("lenet") : fmt::format("{}", fmt::join(o.hidden, ","))},
       {"--activation", std::string(model::name_of(o.activation))},
       {"--loss", std::string(model::name_of(o.loss))},
       {"--optimizer", o.optimizer.name},

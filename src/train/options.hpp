@@ -16,6 +16,7 @@ namespace tutti::train {
 
 struct TrainOptions {
   data::SourceOptions data;
+  bool lenet = false;  ///< instead of dense layers
   std::vector<std::size_t> hidden{128};
   model::Activation activation = model::Activation::relu;
   model::Loss loss = model::Loss::cross_entropy;

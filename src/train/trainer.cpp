@@ -99,9 +99,7 @@ class Training {
                   options_.rate);
     base::require(options_.order.empty() || options_.order == "canonical" || options_.order == "any",
                   "order '{}': expected canonical or any", options_.order);
-    const model::NetworkShape shape{train.features, options_.hidden, std::max<std::size_t>(1, train.classes),
-                                    options_.activation};
-    network_ = std::make_unique<model::Network<float>>(shape);
+    network_ = make_network();
     parameters_.resize(network_->parameter_count());
     network_->initialize(parameters_, options_.seed);
     optimizer_ = model::make_optimizer(options_.optimizer, parameters_.size());
@@ -118,6 +116,27 @@ class Training {
       engine::parse_choice(schedule::Collective::allreduce, options_.algorithm);
     call_ = {.name = "gradient", .algorithm = options_.algorithm};
     if (!options_.order.empty()) call_.order = options_.order == "any" ? Order::any : Order::canonical;
+  }
+
+  std::unique_ptr<model::Network<float>> make_network() const {
+    const data::Dataset& train = split_.train;
+    const std::size_t outputs = std::max<std::size_t>(1, train.classes);
+    if (!options_.lenet)
+      return std::make_unique<model::Network<float>>(
+          model::NetworkShape{train.features, options_.hidden, outputs, options_.activation});
+    base::require(train.height > 0, "--model lenet needs images; the samples of {} are none", train.name);
+    return std::make_unique<model::Network<float>>(
+        model::LeNetShape{train.height, train.width, outputs, options_.activation});
+  }
+
+  std::string model_name() const {
+    if (options_.lenet)
+      return fmt::format("lenet {}x{}-{} {}", split_.train.height, split_.train.width, network_->outputs(),
+                         model::name_of(options_.activation));
+    std::string hidden;
+    for (const std::size_t width : options_.hidden) hidden += fmt::format("-{}", width);
+    return fmt::format("{}{}-{} {}", network_->inputs(), hidden, network_->outputs(),
+                       model::name_of(options_.activation));
   }
 
   /// The tail is registered last, and so it goes first: it is known when the backward pass begins.
@@ -158,11 +177,8 @@ class Training {
 
   Checkpoint snapshot() const {
     Checkpoint checkpoint{.step = step_};
-    std::string hidden;
-    for (const std::size_t width : options_.hidden) hidden += fmt::format("-{}", width);
     checkpoint.identity = {
-        {"model", fmt::format("{}{}-{} {}", network_->inputs(), hidden, network_->outputs(),
-                              model::name_of(options_.activation))},
+        {"model", model_name()},
         {"loss", std::string(model::name_of(options_.loss))},
         {"optimizer", options_.optimizer.name},
         {"data", fmt::format("{} of {} samples", split_.train.name, split_.train.samples())},

@@ -14,6 +14,8 @@ TEST_CASE("the built-in digits are complete, scaled and split by the seed") {
   CHECK(split.train.samples() == 1437);
   CHECK(split.test.samples() == 360);
   CHECK(split.train.features == 64);
+  CHECK(split.train.height == 8);
+  CHECK(split.train.width == 8);
   CHECK(split.train.classes == 10);
   std::vector<std::size_t> count(10, 0);
   for (const Dataset* part : {&split.train, &split.test}) {

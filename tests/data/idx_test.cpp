@@ -1,3 +1,5 @@
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "data/dataset.hpp"
@@ -52,6 +54,8 @@ TEST_CASE("a folder of IDX files is read and scaled") {
   CHECK(split.train.samples() == 6);
   CHECK(split.test.samples() == 2);
   CHECK(split.train.features == 4);
+  CHECK(split.test.height == 2);
+  CHECK(split.test.width == 2);
   CHECK(split.train.x[0] == Approx(0x33 / 255.0));
   CHECK(split.train.labels[5] == 3);
 }
@@ -76,4 +80,23 @@ TEST_CASE("an IDX set without samples is refused") {
   write_all(folder, "train-images-idx3-ubyte", images(0, 2));
   folder.write("train-labels-idx1-ubyte", labels(0));
   CHECK_THROWS_WITH(load_idx_folder(folder.path()), ContainsSubstring("0 samples"));
+}
+
+TEST_CASE("fashion-mnist is looked for where TUTTI_DATASETS says, and else where the package puts it") {
+  const Folder folder;
+  SourceOptions options;
+  options.source = "fashion-mnist";
+  REQUIRE(setenv("TUTTI_DATASETS", folder.path().c_str(), 1) == 0);
+  CHECK_THROWS_WITH(load(options), ContainsSubstring(folder.path("fashion-mnist")) &&
+                                       ContainsSubstring("dataset-fashion-mnist"));
+  std::filesystem::create_directory(folder.path("fashion-mnist"));
+  folder.write("fashion-mnist/train-images-idx3-ubyte", images(6, 3));
+  folder.write("fashion-mnist/train-labels-idx1-ubyte", labels(6));
+  folder.write("fashion-mnist/t10k-images-idx3-ubyte", images(2, 3));
+  folder.write("fashion-mnist/t10k-labels-idx1-ubyte", labels(2));
+  const Split split = load(options);
+  CHECK(split.train.name == "fashion-mnist");
+  CHECK(split.train.samples() == 6);
+  CHECK(split.train.height == 3);
+  REQUIRE(unsetenv("TUTTI_DATASETS") == 0);
 }

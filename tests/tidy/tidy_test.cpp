@@ -101,6 +101,8 @@ TEST_CASE("every layer has a README, every source a test") {
           {"src/kernel/simd", simd, "each instruction set in turn, against a scalar reference"},
           {"src/model/activation.cpp", "tests/model/network_test.cpp", "gradients against differences"},
           {"src/model/dense.cpp", "tests/model/network_test.cpp", "gradients against differences"},
+          {"src/model/convolution.cpp", "tests/model/network_test.cpp", "gradients against differences"},
+          {"src/model/pooling.cpp", "tests/model/network_test.cpp", "gradients against differences"},
           {"src/compress/codec/", "tests/compress/codec_test.cpp", "every row of the table"},
           {"src/schedule/algorithm/", "tests/schedule/check_test.cpp", "every row of the table"},
           {"src/data/source.cpp", "tests/train/bad_input.sh", "files, folders and what is neither"},

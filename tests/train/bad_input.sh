@@ -31,6 +31,7 @@ head -c 20000 "$source/tools/data/digits.csv.gz" >cut.csv.gz
 printf '1,2,0\n2,nan,1\n3,4,1\n' >nan.csv
 printf '1,2,0\n2,3,1\n3,4,-7\n' >label.csv
 printf '1,2,0\n' >single.csv
+printf '1,2,0\n2,3,1\n3,4,1\n4,1,0\n5,6,1\n' >numbers.csv
 : >empty.csv
 mkdir idx
 for part in train t10k; do
@@ -63,6 +64,9 @@ expect "expected at most" train --epochs 999999999999
 expect "global batch is 0" train --batch 0
 expect "short.tutti' is cut short" train --resume short.tutti
 expect "of another run: its model is" train --resume good/checkpoint.tutti --model 16
+expect "lenet needs images of at least 12 × 12 pixels and outputs; there are 8 × 8 and 10" train --model lenet
+expect "--model lenet needs images; the samples of numbers.csv are none" train --model lenet --data numbers.csv
+TUTTI_DATASETS=nowhere expect "no folder 'nowhere/fashion-mnist'; install Debian's dataset-fashion-mnist" train --data fashion-mnist
 expect "cannot open 'none.tutti'" train --resume none.tutti
 expect "cannot make the output folder" train --output empty.csv
 expect "no allreduce algorithm 'fancy'" train --algorithm fancy --steps 1 --output ""

@@ -1,5 +1,6 @@
 #include "train/options.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -37,4 +38,7 @@ TEST_CASE("every option that training depends on is described, by the flag that 
       {"--batch", "7"},        {"--epochs", "8"},       {"--steps", "9"},         {"--seed", "10"},
       {"--order", "any"},      {"--resume", "file"}};
   CHECK(changed == expected);
+  options.lenet = true;
+  const auto lenet = described(options);
+  CHECK(std::ranges::count(lenet, std::pair<std::string, std::string>{"--model", "lenet"}) == 1);
 }
