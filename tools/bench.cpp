@@ -10,6 +10,7 @@
 #include "bench/measure.hpp"
 #include "bench/report.hpp"
 #include "tools/command.hpp"
+#include "tools/parse.hpp"
 #include "transport/mpi_native.hpp"
 #include "tutti/session.hpp"
 
@@ -27,6 +28,7 @@ struct Text {
   std::string versus;
   std::string mode = "fresh";
   std::string buffer = "user";
+  std::string link;
 };
 
 schedule::Collective collective_from(std::string_view name) {
@@ -47,7 +49,12 @@ int run(bench::Options options, const Text& text) {
   options.mode = text.mode == "batch" ? bench::Mode::batch : bench::Mode::fresh;
   options.memory = text.buffer == "arena" ? bench::Memory::arena : bench::Memory::user;
   const bench::Format format = bench::format_from(text.format);
-  Session session;
+  if (!text.link.empty()) {
+    base::parse_link(text.link, "--link");
+    base::require(!options.versus,
+                  "--versus mpi with --link: the MPI library's own calls would go round the link");
+  }
+  Session session({.link = text.link});
   Communicator& world = session.world();
   const auto native = options.versus ? transport::make_native_collectives() : nullptr;
   const base::SteadyClock clock;
@@ -86,6 +93,7 @@ std::function<int()> attach_bench(CLI::App& app) {
   app.add_option("-r,--root", o->root, "Of broadcast and reduce")->capture_default_str();
   app.add_option("-c,--check", o->check, "Compare results with what must come out")->capture_default_str();
   app.add_option("--format", text->format, "nccl | osu | csv | json")->capture_default_str();
+  app.add_option("--link", text->link, link_help)->envname("TUTTI_LINK");
   app.add_option("--versus", text->versus,
                  "mpi: the MPI library's own call, in turns with ours in the same run")
       ->check(CLI::IsMember({"mpi"}));

@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "compress/codec.hpp"
 #include "tools/command.hpp"
+#include "tools/parse.hpp"
 #include "tools/stop_signal.hpp"
 #include "train/trainer.hpp"
 #include "tutti/session.hpp"
@@ -37,6 +38,7 @@ struct Text {
   std::string activation = "relu";
   std::string loss = "cross_entropy";
   std::string schedule = "cosine";
+  std::string link;
 };
 
 /// Open MPI gives its processes a terminal of its own making, so under a launcher the launcher's standard
@@ -130,7 +132,8 @@ int run(train::TrainOptions options, const Text& text) {
   options.rate_kind = model::rate_kind_from(text.schedule);
   options.data.regression = options.loss == model::Loss::squared && options.data.source != "digits";
   StopSignal stop;  // before MPI makes threads: they inherit that the signal is held back
-  Session session;
+  if (!text.link.empty()) base::parse_link(text.link, "--link");
+  Session session({.link = text.link});
   Printer printer(stop);
   const base::SteadyClock clock;
   try {
@@ -261,6 +264,7 @@ void add_run_options(CLI::App& app, train::TrainOptions& o, Text& text) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--codec", o.codec, codec_help())->envname("TUTTI_CODEC")->group(group);
+  app.add_option("--link", text.link, link_help)->envname("TUTTI_LINK")->group(group);
   app.add_option("--algorithm", o.algorithm, "Allreduce algorithm (see tutti verify); chosen if not given")
       ->envname("TUTTI_ALGORITHM")
       ->group(group);

@@ -117,6 +117,8 @@ int run(Options options) {
   Communicator& world = session.world();
   const bool speaks = world.rank() == 0;
   base::require(world.size() > 1, "tutti tune needs at least two ranks: start it with mpirun");
+  base::require(!world.state().runtime().options.link,
+                "tutti tune with TUTTI_LINK: a profile is of the machine as it is; unset it");
   const std::string machine = engine::fingerprint(session.info().mpi_library);
   const std::string path = target_of(options, world.state().runtime().options, machine);
   if (speaks) {

@@ -18,6 +18,14 @@ struct SessionInfo {
   std::string progress_reason;  ///< why, or why not
 };
 
+/// What a program says that the environment may say, too; the program wins.
+struct SessionOptions {
+  /// As TUTTI_LINK: RATE[,DELAY][,jitter=TIME][,burst=BYTES][,seed=NUMBER], such as "100mbit,1ms". Every rank
+  /// is then a host of its own behind such a link, to try out what slower networks do. Empty: the links as
+  /// they are.
+  std::string link = {};
+};
+
 /// tutti in this process. Takes MPI as it finds it. If nobody has initialized it, does so with
 /// MPI_THREAD_SERIALIZED (and finalizes it in the destructor): then all calls to MPI are tutti's; a program
 /// that calls MPI itself initializes it first, best with MPI_THREAD_MULTIPLE. One session at a time per
@@ -27,9 +35,9 @@ struct SessionInfo {
 /// or if the launcher started another number of processes than MPI knows of.
 class TUTTI_API Session {
  public:
-  Session(int* argc, char*** argv);
+  Session(int* argc, char*** argv, const SessionOptions& options = {});
 
-  Session() : Session(nullptr, nullptr) {}
+  explicit Session(const SessionOptions& options = {}) : Session(nullptr, nullptr, options) {}
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

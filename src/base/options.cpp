@@ -116,6 +116,8 @@ CoreOptions CoreOptions::from_environment() {
     options.any_order = *order == "any";
   }
   if (const auto text = environment("TUTTI_ALGORITHM")) options.algorithm = *text;
+  if (const auto text = environment("TUTTI_LINK"); text && !text->empty())
+    options.link = parse_link(*text, "TUTTI_LINK");
   if (const auto text = environment("TUTTI_SEGMENT_BYTES"); text && !text->empty()) {
     options.segment_bytes = parse_bytes(*text, "TUTTI_SEGMENT_BYTES");
   }

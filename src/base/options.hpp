@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/link.hpp"
 #include "tutti/types.hpp"
 
 namespace tutti::base {
@@ -39,6 +40,9 @@ struct CoreOptions {
   bool any_order = false;  ///< TUTTI_ORDER=any|canonical: sums may be added in any order (ring, double tree)
   std::string algorithm;   ///< TUTTI_ALGORITHM: name of the allreduce algorithm; empty: chosen
   // speed only
+  /// TUTTI_LINK: every rank is a host of its own behind a link of this shape; none: as it is. It changes
+  /// results only as far as hosts do.
+  std::optional<LinkShape> link = {};
   std::uint64_t segment_bytes =
       0;  ///< TUTTI_SEGMENT_BYTES: buffers are cut into segments of this size; 0: chosen
   std::uint64_t message_bytes =

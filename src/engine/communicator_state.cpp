@@ -362,6 +362,8 @@ std::string CommunicatorState::paths() const {
   if (size() == 1) return "none needed";
   if (node_) return fmt::format("shared memory between {} ranks", size());
   if (hierarchy_) return hierarchy_->describe();
+  if (const auto& link = runtime_->options.link)
+    return fmt::format("messages, each rank behind a link of {}", link->text);
   return "messages";
 }
 

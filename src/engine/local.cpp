@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/wait.hpp"
 #include "engine/communicator_state.hpp"
+#include "transport/shaped.hpp"
 
 namespace tutti::engine {
 namespace {
@@ -33,6 +34,8 @@ void run_rank(std::unique_ptr<transport::Transport> endpoint, Rank ranks, const 
                                  options.background_thread ? Unattended::thread : Unattended::calls_only);
   if (options.faults.fail_at != 0 || options.faults.delay_turns != 0)
     endpoint = make_faulty(std::move(endpoint), options.faults);
+  if (options.link)
+    endpoint = make_shaped(std::move(endpoint), *options.link, std::make_shared<base::SteadyClock>());
   auto state = std::make_shared<CommunicatorState>(std::move(runtime), std::move(endpoint));
   if (options.shared_memory) {
     const auto rank = static_cast<std::size_t>(state->rank());

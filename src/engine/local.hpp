@@ -16,10 +16,11 @@ namespace tutti::engine {
 struct LocalOptions {
   base::CoreOptions core = {};
   transport::Protocol protocol = transport::Protocol::eager;
-  bool shared_memory = false;            ///< ranks see each other's memory as processes of one node do
-  std::vector<std::int32_t> nodes = {};  ///< with shared memory: the node of each rank; empty: one node
-  bool background_thread = false;        ///< asynchronous work advances on a thread of each rank
-  transport::FaultPlan faults = {};      ///< on every rank
+  bool shared_memory = false;                ///< ranks see each other's memory as processes of one node do
+  std::vector<std::int32_t> nodes = {};      ///< with shared memory: the node of each rank; empty: one node
+  bool background_thread = false;            ///< asynchronous work advances on a thread of each rank
+  std::optional<base::LinkShape> link = {};  ///< of every rank
+  transport::FaultPlan faults = {};          ///< on every rank
   std::shared_ptr<const Profile> profile = {};
 };
 

@@ -14,6 +14,7 @@
 #include "engine/profile.hpp"
 #include "schedule/schedule.hpp"
 #include "transport/mpi.hpp"
+#include "transport/shaped.hpp"
 
 namespace tutti {
 namespace {
@@ -37,11 +38,12 @@ std::pair<engine::Unattended, std::string> unattended_progress(const MpiEnvironm
 constexpr std::uint32_t remote_spins = 20;
 
 /// The options of this process; a wrong one on any rank is an error on every rank.
-base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
+base::CoreOptions agreed_options(const MpiEnvironment& mpi, const SessionOptions& given) {
   base::CoreOptions options;
   std::string complaint;
   try {
     options = base::CoreOptions::from_environment();
+    if (!given.link.empty()) options.link = base::parse_link(given.link, "link");
     if (!options.algorithm.empty()) engine::parse_choice(schedule::Collective::allreduce, options.algorithm);
   } catch (const InvalidArgument& error) {
     complaint = error.what();
@@ -49,10 +51,11 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi) {
   mpi.agree(complaint);
   mpi.require_same(
       "the options of tutti (variables TUTTI_ORDER, TUTTI_ALGORITHM, TUTTI_SEGMENT_BYTES, "
-      "TUTTI_MESSAGE_BYTES, TUTTI_SHARED_MEMORY, TUTTI_SHARED_CELL)",
-      fmt::format("order={} algorithm={} segment={} message={} shared={} cell={}",
+      "TUTTI_MESSAGE_BYTES, TUTTI_SHARED_MEMORY, TUTTI_SHARED_CELL, TUTTI_LINK)",
+      fmt::format("order={} algorithm={} segment={} message={} shared={} cell={} link={}",
                   options.any_order ? "any" : "canonical", options.algorithm, options.segment_bytes,
-                  options.message_bytes, options.shared_memory, options.shared_cell));
+                  options.message_bytes, options.shared_memory, options.shared_cell,
+                  options.link ? options.link->text : "none"));
   return options;
 }
 
@@ -115,9 +118,10 @@ std::shared_ptr<const engine::Profile> agreed_profile(const MpiEnvironment& mpi,
 
 class Session::Impl {
  public:
-  Impl(int* argc, char*** argv) : mpi_(argc, argv), exceptions_(std::uncaught_exceptions()) {
+  Impl(int* argc, char*** argv, const SessionOptions& options)
+      : mpi_(argc, argv), exceptions_(std::uncaught_exceptions()) {
     auto runtime = std::make_shared<engine::Runtime>();
-    runtime->options = agreed_options(mpi_);
+    runtime->options = agreed_options(mpi_, options);
     if (mpi_.thread_level() <= ThreadLevel::funneled) runtime->only_thread = std::this_thread::get_id();
     auto [unattended, reason] = unattended_progress(mpi_);
     auto limits =
@@ -132,10 +136,13 @@ class Session::Impl {
                              fmt::format("rank {} of {}, {}", mpi_.rank(), mpi_.size(), base::host_name()));
     runtime->profile = agreed_profile(mpi_, runtime->options, runtime->log);
     runtime->many_threads = mpi_.thread_level() == ThreadLevel::multiple;
-    const bool shares = runtime->options.shared_memory;
+    const auto link = runtime->options.link;
+    const bool shares = runtime->options.shared_memory && !link;
     auto sharer = shares ? transport::make_process_sharer(runtime->options.shared_limit) : nullptr;
-    auto state = std::make_shared<engine::CommunicatorState>(std::move(runtime), mpi_.world());
-    state->lay_out(std::move(sharer), mpi_.node());
+    auto transport = mpi_.world();
+    if (link) transport = make_shaped(std::move(transport), *link, std::make_shared<base::SteadyClock>());
+    auto state = std::make_shared<engine::CommunicatorState>(std::move(runtime), std::move(transport));
+    state->lay_out(std::move(sharer), link ? mpi_.rank() : mpi_.node());
     world_ = std::make_unique<Communicator>(std::move(state));
     info_ = {.mpi_library = mpi_.library(),
              .thread_level = std::string(name_of(mpi_.thread_level())),
@@ -172,7 +179,8 @@ class Session::Impl {
   std::unique_ptr<Communicator> world_;  // goes first
 };
 
-Session::Session(int* argc, char*** argv) : impl_(std::make_unique<Impl>(argc, argv)) {}
+Session::Session(int* argc, char*** argv, const SessionOptions& options)
+    : impl_(std::make_unique<Impl>(argc, argv, options)) {}
 
 Session::~Session() = default;
 

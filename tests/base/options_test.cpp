@@ -65,6 +65,7 @@ TEST_CASE("core options come from the environment and bad values are named") {
   rejects("TUTTI_SEGMENTS_IN_FLIGHT", "many");
   rejects("TUTTI_TIMEOUT", "-1");
   rejects("TUTTI_TIMEOUT", "soon");
+  rejects("TUTTI_LINK", "fast");
   rejects("TUTTI_LOG", "loud");
 }
 

@@ -39,6 +39,7 @@ engine::LocalOptions options_of(base::Random& random) {
   options.background_thread = random.below(3) == 0;
   options.faults.delay_turns = random.below(2) == 0 ? 0 : 3;
   options.faults.seed = random();
+  if (random.below(4) == 0) options.link = base::parse_link("10gbit,20us,jitter=50us,burst=4K", "link");
   constexpr std::uint64_t sizes[] = {64, 1000, 4096, 1 << 20};
   options.core.segment_bytes = sizes[random.below(4)];
   options.core.segments_in_flight = static_cast<std::uint32_t>(1 + random.below(4));
