@@ -49,6 +49,7 @@ int run(bench::Options options, const Text& text) {
   options.mode = text.mode == "batch" ? bench::Mode::batch : bench::Mode::fresh;
   options.memory = text.buffer == "arena" ? bench::Memory::arena : bench::Memory::user;
   const bench::Format format = bench::format_from(text.format);
+  options.link = text.link;
   if (!text.link.empty()) {
     base::parse_link(text.link, "--link");
     base::require(!options.versus,

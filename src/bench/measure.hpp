@@ -36,6 +36,7 @@ struct Options {
   Memory memory = Memory::user;
   std::string algorithm;
   std::string order;
+  std::string link;  ///< what every rank is behind, for the report; empty: nothing
 };
 
 /// One kind of call at one size.

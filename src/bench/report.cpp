@@ -79,9 +79,10 @@ std::string nccl_line(const Options& options, const Row& row) {
 std::string nccl_header(const Options& options, Rank ranks, const std::string& mpi) {
   const bool second = !options.versus && options.in_place;
   std::string text =
-      fmt::format("# tutti bench: {} on {} ranks, {} buffers, {}\n", schedule::name_of(options.collective),
+      fmt::format("# tutti bench: {} on {} ranks, {} buffers, {}{}\n", schedule::name_of(options.collective),
                   ranks, options.memory == Memory::arena ? "arena" : "user",
-                  options.mode == Mode::batch ? "back to back" : "fresh inputs");
+                  options.mode == Mode::batch ? "back to back" : "fresh inputs",
+                  options.link.empty() ? "" : ", each behind a link of " + options.link);
   text += fmt::format("# MPI: {}\n", mpi);
   text += fmt::format("#{:>11} {:>12} {:>6} {:>8} {:>5}{:^34}{}{}\n", "", "", "", "", "", "out-of-place",
                       second ? fmt::format("{:^34}", "in-place") : "",
@@ -171,6 +172,7 @@ std::string footer(Format format, const Options& options, const std::vector<Row>
                                 {"mode", options.mode == Mode::batch ? "batch" : "fresh"},
                                 {"buffer", options.memory == Memory::arena ? "arena" : "user"},
                                 {"mpi_library", mpi}};
+    if (!options.link.empty()) json["link"] = options.link;
     json["rows"] = nlohmann::ordered_json::array();
     for (const Row& row : rows) json["rows"].push_back(json_of(row));
     json["wrong"] = wrong(rows);

@@ -41,7 +41,11 @@ ScheduleEngine::ScheduleEngine(Lookout& lookout, const base::CoreOptions& option
       options_(options),
       lookout_(lookout),
       local_link_(default_link),
-      remote_link_(default_remote_link) {}
+      remote_link_(default_remote_link) {
+  if (!options.link) return;
+  remote_link_.latency_s += options.link->delay.count();
+  remote_link_.seconds_per_byte = 1 / options.link->bytes_per_second;
+}
 
 void ScheduleEngine::set_links(const std::optional<schedule::Link>& local,
                                const std::optional<schedule::Link>& remote) {

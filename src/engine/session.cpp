@@ -68,6 +68,7 @@ struct ProfileFile {
 ProfileFile read_profile(const base::CoreOptions& options, const std::string& machine) {
   ProfileFile file;
   const bool named = !options.profile.empty();
+  if (options.link && !named) return file;  // what was measured was not behind these links
   if (options.profile == "off" || (!named && options.cache_folder.empty())) return file;
   file.path = named ? options.profile : engine::profile_path(options.cache_folder, machine);
   std::ifstream stream(file.path);

@@ -77,8 +77,8 @@ TEST_CASE("errors") {
   std::string text;
   for (const std::string arguments :
        {"trian", "train --data nothing", "train --model 12,x", "train --resume nothing",
-        "explain --algorithm nothing", "verify --ranks 5..2", "verify --ranks few",
-        "verify --algorithm nothing", "verify --collective nothing"}) {
+        "train --link 1gbit,soon", "bench --link fast", "explain --algorithm nothing", "verify --ranks 5..2",
+        "verify --ranks few", "verify --algorithm nothing", "verify --collective nothing"}) {
     text += "$ tutti " + arguments + "\n" + output_of(arguments) + "\n";
   }
   check("errors.txt", text);
