@@ -18,7 +18,7 @@ constexpr std::array table{
           "block=256, rounding=nearest|stochastic, feedback=on", make_ternary},
     Entry{"onebit",
           "Seide et al., 1-bit SGD, Interspeech 2014, by block; warm-up: Tang et al., 1-bit Adam, ICML 2021",
-          "block=1024, feedback=on, warmup=0", make_onebit},
+          "block=64, feedback=on, warmup=0", make_onebit},
     Entry{"qsgd", "Alistarh et al., QSGD, NeurIPS 2017, section 3.1", "bits=8, block=512", make_qsgd},
     Entry{"terngrad", "Wen et al., TernGrad, NeurIPS 2017, sections 3.1 to 3.3", "clip=2.5", make_terngrad},
     Entry{"natural", "Horvath et al., Natural compression, 2019", "rounding=stochastic|nearest, feedback=off",
