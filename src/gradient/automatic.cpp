@@ -124,9 +124,9 @@ bool Automatic::after_step(double seconds, std::uint64_t step) {
     const bool racing = chooser_->racing();
     Chooser::Decision decision;
     if (communicator_.rank() == 0) decision = chooser_->decide();
-    std::array<std::uint64_t, 3> words{decision.keep, decision.again, decision.window};
+    std::array<std::uint64_t, 4> words{decision.turn, decision.keep, decision.again, decision.window};
     communicator_.broadcast(std::span<std::uint64_t>(words), 0, {.name = "choice of codecs"});
-    decision = {.keep = words[0], .again = words[1], .window = words[2]};
+    decision = {.turn = words[0], .keep = words[1], .again = words[2], .window = words[3]};
     chooser_->apply(decision);
     if (racing && !chooser_->racing()) tell_choice(step);
     if (decision.again != 0) plan("steps take another time", step);

@@ -13,6 +13,10 @@ namespace {
 constexpr double tolerance[Chooser::rounds] = {1.25, 1.10, 1.0};
 /// What loses less, or is in place, is taken if it is slower by no more than this.
 constexpr double tie = 1.02;
+/// Slower by so much than another plan in the first steps of its first turn: it has no more of them.
+constexpr double far_slower = 1.5;
+/// What a turn should take; of those after the first round, twice that.
+constexpr double seconds_of_turn = 0.2;
 /// Another time than usual.
 constexpr double change = 0.2;
 
@@ -40,8 +44,30 @@ void Chooser::start_round() {
   }
   // To and fro, so that what changes slowly hits all alike.
   if (round_ % 2 == 0) std::ranges::reverse(turns_);
+  next_turn();
+}
+
+void Chooser::next_turn() {
   current_ = turns_.back();
   step_of_turn_ = 0;
+  if (round_ == 0) turn_ = 0;
+}
+
+bool Chooser::length_due() const {
+  return racing_ && turn_ == 0;
+}
+
+std::uint64_t Chooser::turn_for(double seconds) const {
+  const double wanted = (length_due() ? 1 : 2) * seconds_of_turn / std::max(seconds, 1e-6);
+  const auto most = static_cast<double>(length_due() ? longest_turn / 2 : longest_turn);
+  return static_cast<std::uint64_t>(std::clamp(wanted, static_cast<double>(shortest_turn), most));
+}
+
+bool Chooser::end_turn() {
+  turns_.pop_back();
+  if (turns_.empty()) return true;
+  next_turn();
+  return false;
 }
 
 bool Chooser::note(double seconds) {
@@ -50,12 +76,9 @@ bool Chooser::note(double seconds) {
     return look_.size() >= window_;
   }
   if (step_of_turn_ > 0) seconds_[current_].push_back(seconds);
-  if (++step_of_turn_ < steps_of_turn) return false;
-  turns_.pop_back();
-  if (turns_.empty()) return true;
-  current_ = turns_.back();
-  step_of_turn_ = 0;
-  return false;
+  ++step_of_turn_;
+  if (length_due()) return step_of_turn_ + 1 >= shortest_turn;
+  return step_of_turn_ >= turn_ && end_turn();
 }
 
 std::optional<double> Chooser::measured(std::size_t plan) const {
@@ -66,7 +89,8 @@ std::optional<double> Chooser::measured(std::size_t plan) const {
 std::size_t Chooser::best() const {
   std::size_t best = plans_.size();
   for (std::size_t plan = 0; plan < plans_.size(); ++plan) {
-    if (in(plan) && (best == plans_.size() || *measured(plan) < *measured(best))) best = plan;
+    if (in(plan) && measured(plan) && (best == plans_.size() || *measured(plan) < *measured(best)))
+      best = plan;
   }
   return best;
 }
@@ -91,7 +115,11 @@ Chooser::Decision Chooser::decide() const {
     const bool other = usual_ && std::abs(median(look_) / *usual_ - 1) > change;
     return {.keep = in_, .again = other && strikes_ + 1 >= patience_ ? 1U : 0U, .window = window_};
   }
-  Decision decision;
+  if (length_due()) {
+    const bool hopeless = *measured(current_) > far_slower * *measured(best());
+    return {.turn = hopeless ? shortest_turn : turn_for(*measured(current_)), .keep = in_, .window = window_};
+  }
+  Decision decision{.turn = turn_for(*measured(best()))};
   const double limit = tolerance[round_] * *measured(best());
   for (std::size_t plan = 0; plan < plans_.size(); ++plan) {
     if (in(plan) && *measured(plan) <= limit) decision.keep |= std::uint64_t{1} << plan;
@@ -103,6 +131,7 @@ Chooser::Decision Chooser::decide() const {
 }
 
 void Chooser::apply(const Decision& decision) {
+  const bool due = length_due();
   window_ = std::max<std::uint64_t>(1, decision.window);
   if (!racing_) {
     const double now = median(look_);
@@ -111,6 +140,8 @@ void Chooser::apply(const Decision& decision) {
     strikes_ = std::abs(now / *usual_ - 1) > change ? strikes_ + 1 : 0;
     return;
   }
+  turn_ = std::max<std::uint64_t>(shortest_turn, decision.turn);
+  if (due) return;
   in_ = decision.keep;
   ++round_;
   if (std::has_single_bit(in_)) {

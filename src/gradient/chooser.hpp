@@ -12,8 +12,10 @@ namespace tutti::gradient {
 /// same steps with the same plan; what depends on times rank 0 decides, and tells the others.
 ///
 /// At first plans race: each has some steps in its turn, the first of which does not count; after every round
-/// the slow ones are out. Then the choice is kept, and looked at again every `window` steps: if steps take
-/// another time than they did, twice and more, all should be measured again.
+/// the slow ones are out. Short steps differ more than long ones, in per cent: turns of them have more steps,
+/// but that of a plan that is far slower than another ends early. Then the choice is kept, and looked at
+/// again every `window` steps: if steps take another time than they did, twice and more, all should be
+/// measured again.
 class Chooser {
  public:
   struct Plan {
@@ -22,13 +24,15 @@ class Chooser {
 
   /// What rank 0 tells.
   struct Decision {
+    std::uint64_t turn = 0;    ///< steps of a turn from now on
     std::uint64_t keep = 0;    ///< bit i: plan i is still in, or, if it is the only one, chosen
     std::uint64_t again = 0;   ///< 1: what holds for the steps has changed; measure again
     std::uint64_t window = 0;  ///< steps until the next look
   };
 
   static constexpr std::size_t most_plans = 64;
-  static constexpr std::size_t steps_of_turn = 4;
+  static constexpr std::size_t shortest_turn = 5;
+  static constexpr std::size_t longest_turn = 32;
   static constexpr std::size_t rounds = 3;
 
   /// `incumbent`: the plan that is to be beaten. `patience`: looks that must differ before all is measured
@@ -60,6 +64,11 @@ class Chooser {
   std::size_t best() const;
   std::size_t pick() const;
   void start_round();
+  void next_turn();
+  /// True: it was the last one of the round.
+  bool end_turn();
+  bool length_due() const;
+  std::uint64_t turn_for(double seconds) const;
   std::uint64_t window_for(double seconds) const;
 
   std::vector<Plan> plans_;
@@ -70,6 +79,7 @@ class Chooser {
   std::size_t current_ = 0;
   std::size_t round_ = 0;
   std::size_t step_of_turn_ = 0;
+  std::uint64_t turn_ = 0;          ///< steps of this turn; 0: not yet known
   std::vector<std::size_t> turns_;  ///< of this round that are still to come, the next one last
   std::vector<std::vector<double>> seconds_;
   std::uint64_t window_ = 16;

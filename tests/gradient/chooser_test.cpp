@@ -1,7 +1,10 @@
 #include "gradient/chooser.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
+#include "base/random.hpp"
 #include "support/catch.hpp"
 #include "tutti/error.hpp"
 
@@ -68,10 +71,35 @@ TEST_CASE("slow plans are out after their first turn, and first steps of turns d
     const double usual = plan == 0 ? 2.0 : 1.0 + 0.05 * static_cast<double>(plan);
     return in_turn == 0 ? 100.0 : usual;
   });
-  CHECK(steps_of[0] == Chooser::steps_of_turn);
-  CHECK(steps_of[1] == Chooser::rounds * Chooser::steps_of_turn);
+  CHECK(steps_of[0] == Chooser::shortest_turn);
+  CHECK(steps_of[1] == Chooser::rounds * Chooser::shortest_turn);
   CHECK(chooser.current() == 1);
   CHECK(chooser.measured(0) == 2.0);
+}
+
+TEST_CASE("short steps have longer turns, but not those of a plan that is far slower") {
+  Chooser chooser(std::vector<Chooser::Plan>{{2}, {1}, {0}});
+  std::vector<std::size_t> steps_of(3);
+  race(chooser, [&](std::size_t plan, std::size_t) {
+    ++steps_of[plan];
+    return plan == 2 ? 0.02 : plan == 1 ? 0.0105 : 0.01;
+  });
+  CHECK(steps_of[0] == Chooser::longest_turn / 2 + 2 * Chooser::longest_turn);
+  CHECK(steps_of[2] == Chooser::shortest_turn);
+  CHECK(chooser.current() == 0);
+}
+
+TEST_CASE("steps that differ by a fifth from one to the next still tell plans apart that differ by a tenth") {
+  int wrong = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    base::Random random(seed);
+    Chooser chooser(std::vector<Chooser::Plan>{{1}, {1}, {1}});
+    race(chooser, [&](std::size_t plan, std::size_t) {
+      return (plan == 0 ? 0.0125 : plan == 1 ? 0.014 : 0.0155) * std::max(0.5, 1 + 0.2 * random.normal());
+    });
+    wrong += chooser.current() != 0 ? 1 : 0;
+  }
+  CHECK(wrong <= 10);
 }
 
 TEST_CASE("one slow step in a turn decides nothing") {
