@@ -23,7 +23,8 @@ check() {
 shows() { grep -qE -- "$1" "$2" || { cat "$2"; return 1; }; }
 fails() { ! "$@"; }
 
-check "runs" "$codecs" --csv runs.csv --ranks 2 --repeats 2 --tail 5 --codecs "dense int8 auto+--order+any" -- --model 32 --steps 40 --link 10mbit
+# More steps than auto's race between two plans has at most: 2 * (16 + 32 + 32).
+check "runs" "$codecs" --csv runs.csv --ranks 2 --repeats 2 --tail 5 --codecs "dense int8 auto+--order+any" -- --model 32 --steps 180 --link 20mbit
 check "a row for each repeat and codec" [ "$(tail -n +2 runs.csv | cut -d';' -f2,3 | tr '\n' ' ')" = "dense;1 int8;1 auto+--order+any;1 dense;2 int8;2 auto+--order+any;2 " ]
 check "numbers" [ "$(tail -n +2 runs.csv | cut -d';' -f4-6 | grep -cE '^[0-9.]+;[0-9.]+;[1-9][0-9]*$')" = 6 ]
 check "what auto has chosen" [ "$(grep ';auto' runs.csv | cut -d';' -f7 | grep -c dense)" = 2 ]
