@@ -29,6 +29,7 @@ struct Text {
   std::string mode = "fresh";
   std::string buffer = "user";
   std::string link;
+  std::string wire;
 };
 
 schedule::Collective collective_from(std::string_view name) {
@@ -51,10 +52,11 @@ int run(bench::Options options, const Text& text) {
   const bench::Format format = bench::format_from(text.format);
   options.link = text.link;
   if (!text.link.empty()) {
-    base::parse_link(text.link, "--link");
+    options.wire_bytes_per_second = base::parse_link(text.link, "--link").bytes_per_second;
     base::require(!options.versus,
                   "--versus mpi with --link: the MPI library's own calls would go round the link");
   }
+  if (!text.wire.empty()) options.wire_bytes_per_second = base::parse_rate(text.wire, "--wire");
   Session session({.link = text.link});
   Communicator& world = session.world();
   const auto native = options.versus ? transport::make_native_collectives() : nullptr;
@@ -106,7 +108,10 @@ std::function<int()> attach_bench(CLI::App& app) {
                  "user: private memory; arena: memory that the ranks of a node share")
       ->check(CLI::IsMember({"user", "arena"}))
       ->capture_default_str();
-  app.add_flag("--bound", o->bound, "Measure what the memory allows, in the same run");
+  app.add_flag("--bound", o->bound,
+               "Also what the machine allows: memory, measured in the same run, or the wire");
+  app.add_option("--wire", text->wire,
+                 "Rate of a node's link for --bound, such as 1gbit [that of --link, or as tuned]");
   app.add_option("--algorithm", o->algorithm, "A schedule by its name (see tutti verify), over messages");
   app.add_option("--order", o->order, "canonical | any")->check(CLI::IsMember({"canonical", "any"}));
   app.footer(

@@ -88,4 +88,11 @@ double Bound::flags(std::size_t iterations) {
   return slowest_median(std::move(samples));
 }
 
+WireRate wire_rate(Communicator& world, double bytes_per_second) {
+  if (bytes_per_second > 0) return {1 / bytes_per_second, "the rate that was given"};
+  const auto& profile = world.state().runtime().profile;
+  if (profile && profile->remote) return {profile->remote->seconds_per_byte, "the rate in the profile"};
+  return {};
+}
+
 }  // namespace tutti::bench

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-
+#include <string>
 #include <vector>
-#include "base/clock.hpp"
 
+#include "base/clock.hpp"
 #include "tutti/communicator.hpp"
 
 namespace tutti::bench {
@@ -36,5 +36,16 @@ class Bound {
   std::vector<std::uint8_t> target_;
   Buffer<std::uint8_t> shared_;
 };
+
+/// What a node's link takes for a byte each way.
+struct WireRate {
+  double seconds_per_byte = 0;  ///< 0: not known
+  std::string source;
+};
+
+/// As given in bytes per second, or (0) as the session's profile has measured it. The bound of a collective
+/// on ranks of several nodes is bus_factor(collective, nodes) of the message at this rate. The same on every
+/// rank.
+WireRate wire_rate(Communicator& world, double bytes_per_second);
 
 }  // namespace tutti::bench

@@ -271,6 +271,11 @@ class Bench {
   }
 
   double bound(std::uint64_t bytes, std::size_t iterations) {
+    if (world_.state().node() == nullptr) {
+      const double factor = bus_factor(options_.collective, static_cast<Rank>(world_.state().nodes()));
+      return factor * static_cast<double>(bytes) *
+             wire_rate(world_, options_.wire_bytes_per_second).seconds_per_byte;
+    }
     if (bound_ == nullptr) bound_ = std::make_unique<Bound>(world_, clock_, options_.end);
     return bound_->seconds(bytes, iterations);
   }
@@ -288,6 +293,18 @@ class Bench {
   CallOptions call_;
   Shape shape_;
 };
+
+void check_bound(Communicator& world, const Options& options) {
+  if (world.state().node() == nullptr) {
+    base::require(wire_rate(world, options.wire_bytes_per_second).seconds_per_byte > 0,
+                  "--bound: these ranks share no memory, and no rate of the wire is known: give --wire, such "
+                  "as --wire 1gbit, or tune first");
+    return;
+  }
+  base::require(options.collective == Collective::allreduce,
+                "--bound is known for allreduce only where ranks share memory, not for {}",
+                schedule::name_of(options.collective));
+}
 
 }  // namespace
 
@@ -308,8 +325,7 @@ std::vector<Row> measure(Communicator& world, transport::NativeCollectives* nati
   base::require(options.begin > 0 && options.begin <= options.end,
                 "sizes from {} to {} bytes: the first must be at least 1 and not above the last",
                 options.begin, options.end);
-  base::require(!options.bound || options.collective == Collective::allreduce,
-                "--bound is known for allreduce only, not for {}", schedule::name_of(options.collective));
+  if (options.bound) check_bound(world, options);
   base::require(options.factor >= 2, "factor {}: expected at least 2", options.factor);
   base::require(!options.versus || native == nullptr || native->knows(options.type, 1),
                 "MPI has no type for {}: leave --versus away", name_of(options.type));

@@ -119,18 +119,12 @@ PhysicalBound bound_of(Communicator& world, const base::Clock& clock, const Plan
     return {Bound(world, clock, options.bytes).seconds(options.bytes, 15),
             "memory: copying the message, and exchanging slices with the peers, as measured now"};
   }
-  double per_byte = options.wire_bytes_per_second > 0 ? 1 / options.wire_bytes_per_second : 0;
-  std::string source = "the rate that was given";
-  if (per_byte == 0 && state.runtime().profile && state.runtime().profile->remote) {
-    per_byte = state.runtime().profile->remote->seconds_per_byte;
-    source = "the rate in the profile";
-  }
-  if (per_byte == 0) return {0, "no rate is known: give --wire, or tune first"};
-  const auto nodes = static_cast<double>(state.nodes());
-  const double turns = options.collective == Collective::allreduce ? 2 : 1;
-  return {turns * (nodes - 1) / nodes * bytes * per_byte,
-          fmt::format("wire: {:.3g}(n-1)/n of the message for n = {} nodes, at {}", turns, state.nodes(),
-                      source)};
+  const WireRate rate = wire_rate(world, options.wire_bytes_per_second);
+  if (rate.seconds_per_byte == 0) return {0, "no rate is known: give --wire, or tune first"};
+  const double factor = bus_factor(options.collective, static_cast<Rank>(state.nodes()));
+  return {factor * bytes * rate.seconds_per_byte,
+          fmt::format("wire: {:.3g} of the message through the link of each of {} nodes, at {}", factor,
+                      state.nodes(), rate.source)};
 }
 
 Row measured(Communicator& world, const base::Clock& clock, const PlanOptions& options) {

@@ -23,8 +23,8 @@ struct PlanOptions {
 
 /// Collective. What this call would do here, and how well: the way and why, segments and messages, the
 /// predicted time beside the measured one, the other ways with their predictions, the physical bound and the
-/// gap. The bound within a node is what bench::Bound measures; between nodes 2(n-1)/n (allreduce) or (n-1)/n
-/// of the message through a link, n the nodes. The same text on every rank.
+/// gap. The bound within a node is what bench::Bound measures; between nodes what wire_rate says. The same
+/// text on every rank.
 std::string explain_plan(Communicator& world, const base::Clock& clock, const PlanOptions& options);
 
 }  // namespace tutti::bench
