@@ -52,7 +52,7 @@ int run(bench::Options options, const Text& text) {
   const bench::Format format = bench::format_from(text.format);
   options.link = text.link;
   if (!text.link.empty()) {
-    options.wire_bytes_per_second = base::parse_link(text.link, "--link").bytes_per_second;
+    base::parse_link(text.link, "--link");
     base::require(!options.versus,
                   "--versus mpi with --link: the MPI library's own calls would go round the link");
   }
@@ -110,8 +110,9 @@ std::function<int()> attach_bench(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--bound", o->bound,
                "Also what the machine allows: memory, measured in the same run, or the wire");
-  app.add_option("--wire", text->wire,
-                 "Rate of a node's link for --bound, such as 1gbit [that of --link, or as tuned]");
+  app.add_option(
+      "--wire", text->wire,
+      "Rate of a node's link for --bound, such as 1gbit [that of --link, as tuned, or as measured]");
   app.add_option("--algorithm", o->algorithm, "A schedule by its name (see tutti verify), over messages");
   app.add_option("--order", o->order, "canonical | any")->check(CLI::IsMember({"canonical", "any"}));
   app.footer(

@@ -91,7 +91,8 @@ std::function<int()> attach_explain(CLI::App& app) {
   app.add_option("--op", options->op, "Its reduction")->capture_default_str();
   app.add_option("--order", options->order, "Its order of additions")
       ->check(CLI::IsMember({"canonical", "any"}));
-  app.add_option("--wire", options->wire, "Rate of a node's link, such as 1gbit, for the bound");
+  app.add_option("--wire", options->wire,
+                 "Rate of a node's link, such as 1gbit, for the bound [as tuned, or as measured]");
   app.add_option("--collective", options->collective, "Collective")
       ->envname("TUTTI_COLLECTIVE")
       ->capture_default_str();

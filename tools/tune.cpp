@@ -113,7 +113,7 @@ int run(Options options) {
     options.tune.collectives.push_back(parse_collective(name));
   options.tune.begin = base::parse_bytes(options.begin, "--minbytes");
   options.tune.end = base::parse_bytes(options.end, "--maxbytes");
-  Session session;
+  Session session({.use_profile = false});
   Communicator& world = session.world();
   const bool speaks = world.rank() == 0;
   base::require(world.size() > 1, "tutti tune needs at least two ranks: start it with mpirun");

@@ -24,6 +24,9 @@ struct SessionOptions {
   /// is then a host of its own behind such a link, to try out what slower networks do. Empty: the links as
   /// they are.
   std::string link = {};
+  /// Chooses by a profile that `tutti tune` has written, as TUTTI_PROFILE says. False: by the cost model
+  /// alone.
+  bool use_profile = true;
 };
 
 /// tutti in this process. Takes MPI as it finds it. If nobody has initialized it, does so with

@@ -90,8 +90,12 @@ double Bound::flags(std::size_t iterations) {
 
 WireRate wire_rate(Communicator& world, double bytes_per_second) {
   if (bytes_per_second > 0) return {1 / bytes_per_second, "the rate that was given"};
-  const auto& profile = world.state().runtime().profile;
-  if (profile && profile->remote) return {profile->remote->seconds_per_byte, "the rate in the profile"};
+  const engine::Runtime& runtime = world.state().runtime();
+  if (runtime.profile && runtime.profile->remote)
+    return {runtime.profile->remote->seconds_per_byte, "the rate in the profile"};
+  if (runtime.options.link) return {1 / runtime.options.link->bytes_per_second, "the link's rate"};
+  if (runtime.remote_link)
+    return {runtime.remote_link->seconds_per_byte, "the rate measured when the session started"};
   return {};
 }
 

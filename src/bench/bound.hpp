@@ -43,7 +43,8 @@ struct WireRate {
   std::string source;
 };
 
-/// As given in bytes per second, or (0) as the session's profile has measured it. The bound of a collective
+/// As given in bytes per second, or (0) as the session knows it: from its profile, as that of the links that
+/// it puts ranks behind, or as measured when it started. The bound of a collective
 /// on ranks of several nodes is bus_factor(collective, nodes) of the message at this rate. The same on every
 /// rank.
 WireRate wire_rate(Communicator& world, double bytes_per_second);

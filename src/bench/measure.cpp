@@ -298,7 +298,7 @@ void check_bound(Communicator& world, const Options& options) {
   if (world.state().node() == nullptr) {
     base::require(wire_rate(world, options.wire_bytes_per_second).seconds_per_byte > 0,
                   "--bound: these ranks share no memory, and no rate of the wire is known: give --wire, such "
-                  "as --wire 1gbit, or tune first");
+                  "as --wire 1gbit");
     return;
   }
   base::require(options.collective == Collective::allreduce,

@@ -31,7 +31,7 @@ struct Options {
   bool check = true;
   bool versus = false;
   bool bound = false;
-  double wire_bytes_per_second = 0;  ///< of a node's link, for the bound; 0: what the profile has measured
+  double wire_bytes_per_second = 0;  ///< of a node's link, for the bound; 0: what the session knows
   bool in_place = true;              ///< also in place, where nothing is compared with MPI
   Mode mode = Mode::fresh;
   Memory memory = Memory::user;

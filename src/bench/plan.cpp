@@ -120,7 +120,7 @@ PhysicalBound bound_of(Communicator& world, const base::Clock& clock, const Plan
             "memory: copying the message, and exchanging slices with the peers, as measured now"};
   }
   const WireRate rate = wire_rate(world, options.wire_bytes_per_second);
-  if (rate.seconds_per_byte == 0) return {0, "no rate is known: give --wire, or tune first"};
+  if (rate.seconds_per_byte == 0) return {0, "no rate is known: give --wire"};
   const double factor = bus_factor(options.collective, static_cast<Rank>(state.nodes()));
   return {factor * bytes * rate.seconds_per_byte,
           fmt::format("wire: {:.3g} of the message through the link of each of {} nodes, at {}", factor,
@@ -146,7 +146,9 @@ std::string explain_plan(Communicator& world, const base::Clock& clock, const Pl
   CommunicatorState& state = world.state();
   std::size_t elements = 0;
   const Request request = request_of(world, options, elements);
-  const auto route = state.route(request);
+  auto route = state.route(request);
+  if (route.choice.path == Path::schedule && route.choice.algorithm == nullptr)
+    route.choice = state.engine().choose(request).choice;
   const Row row = measured(world, clock, options);
   const PhysicalBound bound = bound_of(world, clock, options);
   const double predicted = state.predict(request, route.choice);

@@ -18,7 +18,7 @@ struct PlanOptions {
   Rank root = 0;
   std::string algorithm = {};        ///< empty: chosen
   std::optional<Order> order = {};   ///< empty: the session's
-  double wire_bytes_per_second = 0;  ///< of a node's link; 0: what the profile has measured
+  double wire_bytes_per_second = 0;  ///< of a node's link; 0: what the session knows
 };
 
 /// Collective. What this call would do here, and how well: the way and why, segments and messages, the

@@ -23,7 +23,9 @@ CommunicatorState::CommunicatorState(std::shared_ptr<const Runtime> runtime,
       transport_(std::move(transport)),
       lookout_(*transport_, calls_),
       engine_(lookout_, runtime_->options) {
-  if (const Profile* profile = runtime_->profile.get()) engine_.set_links(profile->local, profile->remote);
+  const Profile* profile = runtime_->profile.get();
+  engine_.set_links(profile != nullptr ? profile->local : std::nullopt,
+                    profile != nullptr && profile->remote ? profile->remote : runtime_->remote_link);
   if (transport::NativeCollectives* native = transport_->native())
     library_ = std::make_unique<Library>(*native, rank(), size());
 }

@@ -35,6 +35,8 @@ struct Runtime {
   std::thread::id only_thread = {};
   base::Log log{base::Level::warning, "tutti"};
   std::shared_ptr<const Profile> profile = {};  ///< null: none
+  /// Of messages between nodes, as measured when the session started; where a profile says it, that counts.
+  std::optional<schedule::Link> remote_link = {};
   /// MPI takes calls from several threads at a time.
   bool many_threads = false;
   unsigned processors = base::usable_processors();  ///< that the ranks of this node may use together

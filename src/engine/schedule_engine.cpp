@@ -23,10 +23,6 @@ constexpr Rank direct_limit = 128;
 constexpr schedule::Link default_link{
     .latency_s = 2e-6, .seconds_per_byte = 1.5e-10, .reduce_seconds_per_byte = 5e-11};
 
-/// The same between machines: 10 Gbit/s, and what the network's software takes.
-constexpr schedule::Link default_remote_link{
-    .latency_s = 25e-6, .seconds_per_byte = 8e-10, .reduce_seconds_per_byte = 5e-11};
-
 /// Within a node a message has no better size than as long as possible; buffers that are used again like to
 /// stay in a cache.
 constexpr std::uint64_t local_segment_bytes = 4 << 20;

@@ -59,6 +59,16 @@ base::CoreOptions agreed_options(const MpiEnvironment& mpi, const SessionOptions
   return options;
 }
 
+/// Networks differ by factors of thousands: what nobody has tuned for is at least looked at.
+std::optional<schedule::Link> probed_link(const MpiEnvironment& mpi) {
+  const auto wire = mpi.probe_wire();
+  if (!wire) return {};
+  schedule::Link link = engine::default_remote_link;
+  link.latency_s = wire->latency.count();
+  link.seconds_per_byte = wire->seconds_per_byte;
+  return link;
+}
+
 struct ProfileFile {
   std::string path;
   std::string text;  ///< empty: there is none
@@ -135,7 +145,9 @@ class Session::Impl {
     if (mpi_.ranks_here() != mpi_.size()) runtime->progress->set_poke(MpiEnvironment::poke);
     runtime->log = base::Log(base::level_from(runtime->options.log_level),
                              fmt::format("rank {} of {}, {}", mpi_.rank(), mpi_.size(), base::host_name()));
-    runtime->profile = agreed_profile(mpi_, runtime->options, runtime->log);
+    if (options.use_profile) runtime->profile = agreed_profile(mpi_, runtime->options, runtime->log);
+    if (!runtime->options.link && !(runtime->profile && runtime->profile->remote))
+      runtime->remote_link = probed_link(mpi_);
     runtime->many_threads = mpi_.thread_level() == ThreadLevel::multiple;
     const auto link = runtime->options.link;
     const bool shares = runtime->options.shared_memory && !link;

@@ -36,6 +36,35 @@ std::string library_version() {
   return version;
 }
 
+/// Median seconds of an exchange of messages of that size.
+double exchange(MPI_Comm comm, int peer, std::size_t bytes, std::size_t samples) {
+  const std::vector<std::byte> out(bytes);
+  std::vector<std::byte> in(bytes);
+  std::vector<double> seconds;
+  const base::SteadyClock clock;
+  for (std::size_t i = 0; i < samples; ++i) {
+    const Seconds begin = clock.now();
+    mpi_check(MPI_Sendrecv(out.data(), static_cast<int>(bytes), MPI_BYTE, peer, 0, in.data(),
+                           static_cast<int>(bytes), MPI_BYTE, peer, 0, comm, MPI_STATUS_IGNORE),
+              "MPI_Sendrecv");
+    seconds.push_back((clock.now() - begin).count());
+  }
+  std::ranges::sort(seconds);
+  return seconds[samples / 2];
+}
+
+/// Seconds of a short message, and for a byte of a long one. Long enough that what a network lets pass at
+/// once does not decide; on a slow one, once is enough.
+std::array<double, 2> wire_figures(MPI_Comm comm, int peer) {
+  constexpr std::size_t long_bytes = 512 << 10;
+  exchange(comm, peer, 8, 5);  // the first ones connect
+  const double latency = exchange(comm, peer, 8, 21);
+  double once = exchange(comm, peer, long_bytes, 1);
+  mpi_check(MPI_Bcast(&once, 1, MPI_DOUBLE, 0, comm), "MPI_Bcast");
+  const double seconds = once > 0.02 ? once : exchange(comm, peer, long_bytes, 3);
+  return {latency, std::max(seconds - latency, 1e-12) / static_cast<double>(long_bytes)};
+}
+
 }  // namespace
 
 std::string mpi_error_text(int code) {
@@ -163,6 +192,22 @@ std::string MpiEnvironment::broadcast(const std::string& mine) const {
   text.resize(static_cast<std::size_t>(length));
   mpi_check(MPI_Bcast(text.data(), length, MPI_CHAR, 0, MPI_COMM_WORLD), "MPI_Bcast");
   return text;
+}
+
+std::optional<WireTimes> MpiEnvironment::probe_wire() const {
+  int other = node_ == 0 ? size_ : rank_;  // of the first node, which is rank 0's, or not
+  mpi_check(MPI_Allreduce(MPI_IN_PLACE, &other, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
+  if (other == size_) return {};
+  std::array<double, 2> found{};
+  MPI_Comm wire = MPI_COMM_NULL;
+  mpi_check(MPI_Comm_split(MPI_COMM_WORLD, rank_ == 0 || rank_ == other ? 0 : MPI_UNDEFINED, rank_, &wire),
+            "MPI_Comm_split");
+  if (wire != MPI_COMM_NULL) {
+    found = wire_figures(wire, rank_ == 0 ? 1 : 0);
+    MPI_Comm_free(&wire);
+  }
+  mpi_check(MPI_Bcast(found.data(), 2, MPI_DOUBLE, 0, MPI_COMM_WORLD), "MPI_Bcast");
+  return WireTimes{Seconds(found[0]), found[1]};
 }
 
 void MpiEnvironment::poke() {

@@ -47,6 +47,10 @@ expect zero '^ +broadcast +4096 ' -- tune --collective broadcast -b 4K -e 4K --s
 [ "$(grep -c '"collective": "allreduce"' "$profile")" = "$before" ] || { failed=$((failed + 1)); echo "FAILED: the rules for allreduce are gone"; }
 grep -q '"collective": "broadcast"' "$profile" || { failed=$((failed + 1)); echo "FAILED: there are no rules for broadcast"; }
 TUTTI_PROFILE=off expect zero '^profile +none$' -- info
+# The variable says where it goes, too, and need not be there yet; what is there does not matter to a race.
+TUTTI_PROFILE=$work/named.json expect zero "^# profile: $work/named.json " -- tune -b 4 -e 4 --seconds 0.01
+TUTTI_PROFILE=$work/named.json expect zero "^# profile: $work/named.json " -- tune -b 4 -e 4 --seconds 0.01
+TUTTI_PROFILE=$work/named.json expect zero "^profile +$work/named.json, hash" -- info
 
 # Another machine's is not used, unless it is named; rules that nobody knows are left out.
 sed -i 's/"machine": ".*"/"machine": "another"/; s/"use": ".*"/"use": "rung"/' "$profile"
