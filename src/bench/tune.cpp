@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <span>
@@ -178,6 +179,21 @@ std::uint64_t between(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
+std::vector<std::uint64_t> borders_of(const std::vector<Race>& races) {
+  std::vector<std::uint64_t> middles;
+  const auto winner = [](const Race& race, std::size_t any) -> const Choice& {
+    return race.contenders[race.winner[any]].choice;
+  };
+  for (std::size_t i = 1; i < races.size(); ++i) {
+    const Race& before = races[i - 1];
+    const Race& after = races[i];
+    if (winner(before, 0) == winner(after, 0) && winner(before, 1) == winner(after, 1)) continue;
+    const std::uint64_t middle = between(before.bytes, after.bytes) / sizeof(float) * sizeof(float);
+    if (middle > before.bytes && after.bytes >= 2 * before.bytes + sizeof(float)) middles.push_back(middle);
+  }
+  return middles;
+}
+
 std::vector<engine::Rule> rules_of(const std::vector<Race>& races, Rank ranks, Rank nodes) {
   std::vector<engine::Rule> rules;
   for (const bool any : {false, true}) {
@@ -213,10 +229,18 @@ engine::Profile tune(Communicator& world, const base::Clock& clock, const TuneOp
   Racer racer(world, clock, options);
   std::vector<Race> races;
   for (const Collective collective : options.collectives) {
-    for (std::uint64_t bytes = options.begin; bytes <= options.end; bytes *= options.factor) {
-      races.push_back(racer.run(collective, bytes));
-      done(races.back());
-    }
+    const auto race = [&](std::uint64_t bytes) {
+      Race result = racer.run(collective, bytes);
+      done(result);
+      return result;
+    };
+    std::vector<Race> row;
+    for (std::uint64_t bytes = options.begin; bytes <= options.end; bytes *= options.factor)
+      row.push_back(race(bytes));
+    const std::vector<std::uint64_t> unsettled = borders_of(row);
+    for (const std::uint64_t bytes : unsettled) row.push_back(race(bytes));
+    std::ranges::sort(row, {}, &Race::bytes);
+    std::ranges::move(row, std::back_inserter(races));
   }
   profile.rules = rules_of(races, world.size(), world.state().nodes());
   return profile;

@@ -38,10 +38,15 @@ struct Race {
 };
 
 /// Collective. Races the ways that tutti knows and the MPI library's own call at every size, in turns, in
-/// heats from which the slow ones drop out; measures links and memory. `done` is called on every rank after
+/// heats from which the slow ones drop out, and once more between two sizes where others have won; measures
+/// links and memory. `done` is called on every rank after
 /// each size. What would run anyway stays unless another is more than 3 % faster. All ranks get the same.
 engine::Profile tune(Communicator& world, const base::Clock& clock, const TuneOptions& options,
                      const std::string& machine, const std::function<void(const Race&)>& done);
+
+/// Sizes in the middle between two whose winners differ, for races of one collective, ascending; none where
+/// two are close.
+std::vector<std::uint64_t> borders_of(const std::vector<Race>& races);
 
 /// Rules that say what won in each race, neighbours that agree put together; borders lie at the geometric
 /// middle of two sizes. The first and the last rule go on to the ends.

@@ -276,7 +276,8 @@ class MpiTransport final : public Transport {
   using Arriving = std::pair<Ticket, std::unique_ptr<Opening>>;
 
   std::unique_ptr<Opening> take_opening() {
-    if (spare_.empty()) return std::make_unique<Opening>();
+    // Whoever takes one writes what is sent, or compared.
+    if (spare_.empty()) return std::make_unique_for_overwrite<Opening>();
     auto opening = std::move(spare_.back());
     spare_.pop_back();
     return opening;
@@ -332,9 +333,10 @@ class MpiTransport final : public Transport {
     if (!tested(posted.envelope, posted, status)) return false;
     if (posted.is_receive) {
       const auto entry = find_arriving(ticket);
-      const std::unique_ptr<Opening> arrived = std::move(entry->second);
+      std::unique_ptr<Opening> arrived = std::move(entry->second);
       arriving_.erase(entry);
       accept(posted, *arrived, status);
+      spare_.push_back(std::move(arrived));
       for (const Ticket next : std::exchange(posted.behind, {})) {
         slots_[next].queued = false;
         start_payload(slots_[next]);

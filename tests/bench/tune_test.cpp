@@ -1,5 +1,6 @@
 #include "bench/tune.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -46,6 +47,16 @@ TEST_CASE("rules cover all sizes, and neighbours that agree are one") {
   CHECK(rules[3].nodes == 2);
 }
 
+TEST_CASE("between two sizes with other winners there is one more race") {
+  const auto races = [](std::uint64_t second) {
+    return std::vector{race_of(4, "one_shot", "ring"), race_of(second, "one_shot", "mpi"),
+                       race_of(4096, "direct", "mpi"), race_of(65536, "direct", "mpi")};
+  };
+  CHECK(borders_of(races(64)) == std::vector<std::uint64_t>{16, 512});
+  CHECK(borders_of(races(8)) == std::vector<std::uint64_t>{180});
+  CHECK(borders_of({}).empty());
+}
+
 TEST_CASE("every legal way is raced, and what wins is legal") {
   const base::SteadyClock clock;
   for (const bool shared : {false, true}) {
@@ -62,7 +73,13 @@ TEST_CASE("every legal way is raced, and what wins is legal") {
       const auto profile =
           tune(world, clock, tune_options, "a machine", [&](const Race& race) { races.push_back(race); });
       if (world.rank() != 0) return;
-      CHECK(races.size() == 6);
+      for (const Collective collective : tune_options.collectives) {
+        for (const std::uint64_t bytes : {4U, 128U, 4096U}) {
+          CHECK(std::ranges::count_if(races, [&](const Race& race) {
+                  return race.collective == collective && race.bytes == bytes;
+                }) == 1);
+        }
+      }
       CHECK(profile.memory.has_value() == shared);
       CHECK(profile.local.has_value() == shared);
       CHECK(profile.remote.has_value() != shared);
