@@ -150,7 +150,7 @@ void Progress::drive(Operation& operation, Seconds timeout) {
       if (turn == Turn::done) return;
       watch(operation, turn, idle_since, idle_turns);
       const bool others = !pending_.empty() && advance_all();
-      if (deadline != Seconds(0) && clock_->now() > deadline) {
+      if (deadline != Seconds(0) && idle_turns % turns_between_looks == 1 && clock_->now() > deadline) {
         const std::string text =
             fmt::format("deadline of {} s passed: {}; raise TUTTI_TIMEOUT if this is no fault",
                         timeout.count(), operation.describe());

@@ -35,7 +35,8 @@ std::pair<engine::Unattended, std::string> unattended_progress(const MpiEnvironm
                       name_of(level))};
 }
 
-constexpr std::uint32_t remote_spins = 20;
+/// A turn asks the network's software, which takes as long as some spins, and needs the processor.
+constexpr std::uint32_t remote_spins = 0;
 
 /// The options of this process; a wrong one on any rank is an error on every rank.
 base::CoreOptions agreed_options(const MpiEnvironment& mpi, const SessionOptions& given) {
@@ -138,7 +139,7 @@ class Session::Impl {
     auto limits =
         base::WaitLimits::for_load(static_cast<unsigned>(mpi_.ranks_here()), mpi_.processors_here());
     runtime->processors = mpi_.processors_here();
-    // Across machines nothing comes so soon, and the network's software needs the processor.
+    // Across machines nothing comes so soon.
     if (mpi_.ranks_here() != mpi_.size()) limits.spins = std::min(limits.spins, remote_spins);
     runtime->progress =
         std::make_shared<engine::Progress>(std::make_shared<base::SteadyClock>(), limits, unattended);

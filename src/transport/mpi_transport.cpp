@@ -29,7 +29,7 @@ struct Envelope {
 };
 
 /// Payloads up to this size travel in the same message as the envelope.
-constexpr std::size_t inline_bytes = 8192 - sizeof(Envelope);
+constexpr std::size_t inline_bytes = (16 << 10) - sizeof(Envelope);
 
 /// An envelope and a small payload.
 struct Opening {
