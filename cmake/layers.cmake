@@ -13,7 +13,7 @@ set(TUTTI_LAYERS
   "data:base,kernel"
   "train:gradient,model,data"
   "bench:engine"
-  "cuda:base,kernel"
+  "cuda:base,compress"
   "tools:train,bench,cuda")
 
 function(tutti_layer_edges layer out)
