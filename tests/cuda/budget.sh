@@ -23,7 +23,7 @@ table() {
       if (spills > p[kernel]) p[kernel] = spills
     }
     END { for (kernel in r) print r[kernel], s[kernel], f[kernel], p[kernel], kernel }' "$@" | c++filt |
-    sed -E 's/void tutti::cuda::run_kernel<(.*)>\(.*/\1/; s/tutti::(cuda|compress):://g; s/\(BlockFormat\)/format /g; s/ +$//' | sort -k 5
+    sed -E 's/void tutti::cuda::run_kernel<(.*)>\(.*/\1/; s/tutti::(cuda|compress):://g; s/\((BlockFormat|tutti::DType|tutti::Op)\)//g; s/(Reduce<)([0-9]+), ([0-9]+)/\1type \2, op \3/; s/ +$//' | sort -k 5
 }
 
 if [ $write = 1 ]; then

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/portable.hpp"
 #include "compress/arithmetic/bits.hpp"
-#include "compress/arithmetic/portable.hpp"
 #include "compress/arithmetic/rounding.hpp"
 
 /// Values scaled by block: the specification of int8, int4, fp8, ternary and qsgd, for one value and one

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "compress/arithmetic/portable.hpp"
+#include "base/portable.hpp"
 #include "compress/arithmetic/select.hpp"
 
 /// What Deep Gradient Compression does to numbers beyond selecting.

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "compress/arithmetic/portable.hpp"
+#include "base/portable.hpp"
 
 namespace tutti::compress {
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "base/portable.hpp"
 #include "compress/arithmetic/bits.hpp"
-#include "compress/arithmetic/portable.hpp"
 #include "compress/arithmetic/rounding.hpp"
 
 /// Natural compression: the specification of one value. A byte holds a sign and 7 bits: 0 is zero, 1 to 126

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "compress/arithmetic/portable.hpp"
+#include "base/portable.hpp"
 #include "compress/arithmetic/select.hpp"
 
 /// The thresholds that RedSync tries, eight at a time: as many as one pass over the values counts.

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/portable.hpp"
 #include "compress/arithmetic/bits.hpp"
 #include "compress/arithmetic/block.hpp"
-#include "compress/arithmetic/portable.hpp"
 
 /// Scales of blocks that are sums: means and norms. Their order is laid down, so that every vector length and
 /// a warp of a GPU get the same bits.

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "compress/arithmetic/portable.hpp"
+#include "base/portable.hpp"
 
 /// Which values a sparse codec sends, one value at a time: the specification that SIMD loops and GPU kernels
 /// equal.
