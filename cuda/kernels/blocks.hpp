@@ -282,23 +282,18 @@ struct DecodeBlocks {
 
   struct Shared {};
 
-  static std::uint64_t blocks_for(const Args& args) {
-    return (args.count + 4 * threads - 1) / (std::uint64_t{4} * threads);
-  }
+  static std::uint64_t blocks_for(const Args& args) { return blocks_of_fours(args.count, threads); }
 
   template <class Cta>
   TUTTI_DEVICE static void run(Cta& cta, Shared& /*shared*/, const Args& args) {
-    const std::uint64_t stride = std::uint64_t{4} * threads * cta.blocks();
-    for (std::uint64_t at = 4 * (std::uint64_t{cta.block()} * threads + cta.thread()); at < args.count;
-         at += stride) {
-      const unsigned valid = valid_of(args.count, at);
+    each_four(cta, threads, args.count, [&](std::uint64_t at, unsigned valid) {
       Four sum = args.add ? load_four(args.out + at, valid) : Four{};
       for (unsigned peer = 0; peer < args.messages.count; ++peer) {
         const Four four = decode_four<format>(args.messages.of[peer], args.count, args.block, at, valid);
         for (unsigned j = 0; j < 4; ++j) sum.v[j] = peer == 0 && !args.add ? four.v[j] : sum.v[j] + four.v[j];
       }
       store_four(args.out + at, sum, valid);
-    }
+    });
   }
 };
 

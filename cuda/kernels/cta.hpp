@@ -68,4 +68,18 @@ TUTTI_DEVICE inline unsigned valid_of(std::uint64_t count, std::uint64_t at) {
   return at >= count ? 0U : count - at >= 4 ? 4U : static_cast<unsigned>(count - at);
 }
 
+/// Blocks of threads that give every thread four of `count` elements.
+inline std::uint64_t blocks_of_fours(std::uint64_t count, unsigned threads) {
+  const std::uint64_t each = std::uint64_t{4} * threads;
+  return (count + each - 1) / each;
+}
+
+/// Calls visit(at, valid) for every four elements that are this thread's.
+template <class Cta, class Visit>
+TUTTI_DEVICE void each_four(Cta& cta, unsigned threads, std::uint64_t count, const Visit& visit) {
+  const std::uint64_t stride = std::uint64_t{4} * threads * cta.blocks();
+  for (std::uint64_t at = 4 * (std::uint64_t{cta.block()} * threads + cta.thread()); at < count; at += stride)
+    visit(at, valid_of(count, at));
+}
+
 }  // namespace tutti::cuda

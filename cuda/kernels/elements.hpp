@@ -8,46 +8,13 @@
 
 #include "cuda/kernels/cta.hpp"
 #include "kernel/arithmetic/half.hpp"
+#include "kernel/arithmetic/stored.hpp"
 #include "tutti/types.hpp"
 
 /// Elements of collectives as kernels compute with them: what kernel/kernel.hpp lays down.
 namespace tutti::cuda {
 
-template <DType type>
-struct StoredAs;
-
-template <>
-struct StoredAs<DType::f32> : std::type_identity<float> {};
-
-template <>
-struct StoredAs<DType::f64> : std::type_identity<double> {};
-
-template <>
-struct StoredAs<DType::f16> : std::type_identity<std::uint16_t> {};
-
-template <>
-struct StoredAs<DType::bf16> : std::type_identity<std::uint16_t> {};
-
-template <>
-struct StoredAs<DType::i8> : std::type_identity<std::int8_t> {};
-
-template <>
-struct StoredAs<DType::u8> : std::type_identity<std::uint8_t> {};
-
-template <>
-struct StoredAs<DType::i32> : std::type_identity<std::int32_t> {};
-
-template <>
-struct StoredAs<DType::u32> : std::type_identity<std::uint32_t> {};
-
-template <>
-struct StoredAs<DType::i64> : std::type_identity<std::int64_t> {};
-
-template <>
-struct StoredAs<DType::u64> : std::type_identity<std::uint64_t> {};
-
-template <DType type>
-using Stored = typename StoredAs<type>::type;
+using kernel::Stored;
 
 /// What values of a type are while they are computed with: fp32 for half types, 64 bits for averages of
 /// integers.

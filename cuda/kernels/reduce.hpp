@@ -66,23 +66,18 @@ struct Reduce {
 
   struct Shared {};
 
-  static std::uint64_t blocks_for(const Args& args) {
-    return (args.count + 4 * threads - 1) / (std::uint64_t{4} * threads);
-  }
+  static std::uint64_t blocks_for(const Args& args) { return blocks_of_fours(args.count, threads); }
 
   template <class Cta>
   TUTTI_DEVICE static void run(Cta& cta, Shared& /*shared*/, const Args& args) {
-    const std::uint64_t stride = std::uint64_t{4} * threads * cta.blocks();
     const std::uint32_t p = args.contributions.count;
     const bool copies = p == 1 && args.divisor == 0 && args.wide_contributions == args.wide_target;
-    for (std::uint64_t at = 4 * (std::uint64_t{cta.block()} * threads + cta.thread()); at < args.count;
-         at += stride) {
-      const unsigned valid = valid_of(args.count, at);
+    each_four(cta, threads, args.count, [&](std::uint64_t at, unsigned valid) {
       if (copies)
         copy(args, at, valid);
       else
         store(args, at, valid, sum(args, p, at, valid));
-    }
+    });
   }
 
  private:

@@ -11,6 +11,7 @@
 
 #include "base/random.hpp"
 #include "compress/arithmetic/scales.hpp"
+#include "compress/awkward.hpp"
 #include "compress/codec.hpp"
 #include "compress/simd/block.hpp"
 #include "kernel/kernel.hpp"
@@ -141,26 +142,6 @@ Outcome specify(const BlockShape& shape, const Draws& draws, std::uint64_t first
 
 bool same(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
-
-/// Blocks of all kinds in turn: usual ones, wide ranges, zeros, denormals, the largest of all, NaN, infinity.
-std::vector<float> awkward(std::size_t count, std::size_t block, std::uint64_t seed) {
-  base::Random random(seed, 9);
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double normal = random.normal();
-    switch ((i / block + seed) % 8) {
-      case 0: values[i] = static_cast<float>(normal); break;
-      case 1: values[i] = static_cast<float>(normal * std::exp(6 * random.normal())); break;
-      case 2: values[i] = i % 2 == 0 ? 0.0F : -0.0F; break;
-      case 3: values[i] = static_cast<float>(normal * 1e-40); break;
-      case 4: values[i] = static_cast<float>(normal * 1e-37); break;
-      case 5: values[i] = std::numeric_limits<float>::max() * (i % 3 == 0 ? -1.0F : 0.3F); break;
-      case 6: values[i] = i % 19 == 7 ? -std::abs(nan_value) : static_cast<float>(normal); break;
-      default: values[i] = i % 23 == 5 ? -infinity : static_cast<float>(normal); break;
-    }
-  }
-  return values;
 }
 
 void check_against_specification(const BlockShape& shape, bool feedback, std::size_t count, std::size_t shift,

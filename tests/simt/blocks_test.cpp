@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "compress/awkward.hpp"
 #include "compress/simd/block.hpp"
 #include "simt/simt.hpp"
 #include "support/catch.hpp"
@@ -20,29 +21,6 @@ using simt::DeviceMemory;
 namespace {
 
 constexpr Draws draws{.seed = 0x123456789ABCULL, .step = 0x700000003ULL, .parameter = 5, .rank = 2};
-
-/// Blocks of all kinds in turn: usual ones, wide ranges, zeros, denormals, the largest of all, NaN, infinity.
-std::vector<float> awkward(std::size_t count, std::size_t block, std::uint64_t seed) {
-  base::Random random(seed, 9);
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  std::vector<float> values(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const double normal = random.normal();
-    switch ((i / block + seed) % 8) {
-      case 0: values[i] = static_cast<float>(normal); break;
-      case 1: values[i] = static_cast<float>(normal * std::exp(6 * random.normal())); break;
-      case 2: values[i] = i % 2 == 0 ? 0.0F : -0.0F; break;
-      case 3: values[i] = static_cast<float>(normal * 1e-40); break;
-      case 4: values[i] = static_cast<float>(normal * 1e-37); break;
-      case 5: values[i] = std::numeric_limits<float>::max() * (i % 3 == 0 ? -1.0F : 0.3F); break;
-      case 6:
-        values[i] = i % 19 == 7 ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(normal);
-        break;
-      default: values[i] = i % 23 == 5 ? -infinity : static_cast<float>(normal); break;
-    }
-  }
-  return values;
-}
 
 bool same(const void* a, const void* b, std::size_t bytes) {
   return bytes == 0 || std::memcmp(a, b, bytes) == 0;

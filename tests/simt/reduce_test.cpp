@@ -114,11 +114,11 @@ TEST_CASE("half types: all patterns, and every border between them, as by exact 
     if (kernel::to_float16(half) != (is_nan16 ? 0x7E00 : bits)) ++wrong;
     if (kernel::to_bfloat16(brain) != (is_nanb ? 0x7FC0 : bits)) ++wrong;
     // Half-way to the next one, and the floats beside that.
-    const std::uint32_t middle16 = kernel::float_bits(half) + 0x1000U;
-    const std::uint32_t middleb = kernel::float_bits(brain) + 0x8000U;
+    const std::uint32_t middle16 = base::bits_of(half) + 0x1000U;
+    const std::uint32_t middleb = base::bits_of(brain) + 0x8000U;
     for (const int off : {-1, 0, 1}) {
-      const float near16 = kernel::bits_float(middle16 + static_cast<std::uint32_t>(off));
-      const float nearb = kernel::bits_float(middleb + static_cast<std::uint32_t>(off));
+      const float near16 = base::float_of(middle16 + static_cast<std::uint32_t>(off));
+      const float nearb = base::float_of(middleb + static_cast<std::uint32_t>(off));
       if (!is_nan16 && near16 == near16 &&
           kernel::to_float16(near16) != reference::nearest_f16(static_cast<double>(near16)))
         ++wrong;
@@ -129,7 +129,7 @@ TEST_CASE("half types: all patterns, and every border between them, as by exact 
   }
   // fp32 numbers all over binary16's denormals, whose borders are not where those of normal ones are.
   for (std::uint32_t bits = 0x32000000U; bits < 0x39000000U; bits += 4093) {
-    const float value = kernel::bits_float(bits);
+    const float value = base::float_of(bits);
     if (kernel::to_float16(value) != reference::nearest_f16(static_cast<double>(value))) ++wrong;
   }
   CHECK(wrong == 0);

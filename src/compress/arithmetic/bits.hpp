@@ -1,28 +1,13 @@
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
-#include "base/portable.hpp"
+#include "base/bits.hpp"
 
 namespace tutti::compress {
 
-/// The bits of a float and back; CUDA has no std::bit_cast in device code.
-TUTTI_HD inline std::uint32_t bits_of(float value) noexcept {
-#ifdef __CUDA_ARCH__
-  return __float_as_uint(value);
-#else
-  return std::bit_cast<std::uint32_t>(value);
-#endif
-}
-
-TUTTI_HD inline float float_of(std::uint32_t bits) noexcept {
-#ifdef __CUDA_ARCH__
-  return __uint_as_float(bits);
-#else
-  return std::bit_cast<float>(bits);
-#endif
-}
+using base::bits_of;
+using base::float_of;
 
 inline constexpr std::uint32_t magnitude_bits = 0x7FFFFFFFU;
 inline constexpr std::uint32_t infinity_bits = 0x7F800000U;

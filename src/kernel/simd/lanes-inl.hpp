@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
+#include "kernel/arithmetic/stored.hpp"
 #include "tutti/types.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,43 +22,6 @@ HWY_BEFORE_NAMESPACE();
 namespace tutti::kernel::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <DType>
-struct StoredAs;
-
-template <>
-struct StoredAs<DType::f32> : std::type_identity<float> {};
-
-template <>
-struct StoredAs<DType::f64> : std::type_identity<double> {};
-
-template <>
-struct StoredAs<DType::f16> : std::type_identity<std::uint16_t> {};
-
-template <>
-struct StoredAs<DType::bf16> : std::type_identity<std::uint16_t> {};
-
-template <>
-struct StoredAs<DType::i8> : std::type_identity<std::int8_t> {};
-
-template <>
-struct StoredAs<DType::u8> : std::type_identity<std::uint8_t> {};
-
-template <>
-struct StoredAs<DType::i32> : std::type_identity<std::int32_t> {};
-
-template <>
-struct StoredAs<DType::u32> : std::type_identity<std::uint32_t> {};
-
-template <>
-struct StoredAs<DType::i64> : std::type_identity<std::int64_t> {};
-
-template <>
-struct StoredAs<DType::u64> : std::type_identity<std::uint64_t> {};
-
-/// Type of one element in memory; half types are bit patterns.
-template <DType type>
-using Stored = typename StoredAs<type>::type;
 
 /// Loads from any address. Highway's scalar target dereferences a typed pointer, which may be unaligned.
 template <class D>
